@@ -1,0 +1,254 @@
+//! Identities: of a turn, of a call within it, of a session, of a delivery.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::place::Address;
+
+/// One message's run. Shown to people as the reference, and used as the W3C trace id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TurnId(pub ulid::Ulid);
+
+impl TurnId {
+    /// A new id; ids made later sort later.
+    pub fn new() -> Self {
+        Self(ulid::Ulid::generate())
+    }
+
+    /// When the id was made, in milliseconds since 1970.
+    pub fn at_ms(self) -> u64 {
+        self.0.timestamp_ms()
+    }
+}
+
+impl Default for TurnId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for TurnId {
+    type Err = NotAReference;
+
+    fn from_str(text: &str) -> Result<Self, NotAReference> {
+        text.trim().to_ascii_uppercase().parse().map(Self).map_err(|_| NotAReference)
+    }
+}
+
+/// The text is not a reference (26 letters and digits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a reference: a reference has 26 letters and digits")]
+pub struct NotAReference;
+
+/// Where a call stands in its turn: step, call, child, … (`2.1.3`). Its identity over restarts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CallPath(Vec<u32>);
+
+impl CallPath {
+    /// The path of call `call` (from 1) of step `step` (from 1).
+    pub fn top(step: u32, call: u32) -> Self {
+        Self(vec![step, call])
+    }
+
+    /// The path of this call's child `n` (from 1).
+    pub fn child(&self, n: u32) -> Self {
+        let mut parts = self.0.clone();
+        parts.push(n);
+        Self(parts)
+    }
+
+    /// The call that made this one; nothing when the turn did.
+    pub fn parent(&self) -> Option<Self> {
+        (self.0.len() > 2).then(|| Self(self.0[..self.0.len() - 1].to_vec()))
+    }
+
+    /// 1 for a call of the turn itself, 2 for its child, and so on.
+    pub fn depth(&self) -> usize {
+        self.0.len().saturating_sub(1)
+    }
+
+    /// The numbers of the path.
+    pub fn parts(&self) -> &[u32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for CallPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, part) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(".")?;
+            }
+            write!(f, "{part}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CallPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<CallPath> for String {
+    fn from(path: CallPath) -> Self {
+        path.to_string()
+    }
+}
+
+impl TryFrom<String> for CallPath {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.split('.').map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Numbers the nodes of a turn in start order: 1,000 × life + n. For display; [`CallPath`] is the identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub u32);
+
+/// The memory of a conversation. Encodes every part of the place injectively.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionKey(String);
+
+impl SessionKey {
+    /// The one function that makes session keys: for messages, commands and buttons alike.
+    pub fn of(address: &Address) -> Self {
+        let mut key = String::from(address.platform.as_str());
+        push_part(&mut key, Some(&address.account));
+        push_part(&mut key, address.space.as_deref());
+        push_part(&mut key, Some(&address.conversation));
+        push_part(&mut key, address.thread.as_deref());
+        Self(key)
+    }
+
+    /// A key read back from where one was printed.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Sixteen bytes that stand for the key where its text must not appear (a brace would move a cluster slot).
+    pub fn hash(&self) -> [u8; 16] {
+        crate::digest::short(self.0.as_bytes())
+    }
+
+    /// Which of the 64 partitions owns the session's lane.
+    pub fn partition(&self) -> u8 {
+        self.hash()[0] % PARTITIONS
+    }
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Partitions of the working state; fixed when a store is made.
+pub const PARTITIONS: u8 = 64;
+
+/// Absent is `-`; present is `=` and the text with everything but letters, digits, `_` and `-` percent-encoded.
+fn push_part(key: &mut String, part: Option<&str>) {
+    key.push('/');
+    let Some(part) = part else {
+        key.push('-');
+        return;
+    };
+    key.push('=');
+    for byte in part.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' {
+            key.push(char::from(byte));
+        } else {
+            key.push_str(&format!("%{byte:02X}"));
+        }
+    }
+}
+
+/// Names one delivery of a turn (`turn.n`); 0 is the turn's own reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DeliveryKey {
+    pub turn: TurnId,
+    pub n: u32,
+    pub part: u32,
+}
+
+impl fmt::Display for DeliveryKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.turn, self.n, self.part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::place::Platform;
+
+    fn address(space: Option<String>, conversation: String, thread: Option<String>) -> Address {
+        Address { space, thread, ..Address::new(Platform::Telegram, "main", conversation) }
+    }
+
+    #[test]
+    fn a_path_reads_as_it_is_written() {
+        let path = CallPath::top(2, 1).child(3);
+        assert_eq!(path.to_string(), "2.1.3");
+        assert_eq!(CallPath::try_from("2.1.3".to_owned()), Ok(path.clone()));
+        assert_eq!(path.parent(), Some(CallPath::top(2, 1)));
+        assert_eq!(path.parent().and_then(|p| p.parent()), None);
+        assert_eq!(path.depth(), 2);
+    }
+
+    #[test]
+    fn a_reference_is_read_in_any_case() {
+        let id = TurnId::new();
+        assert_eq!(id.to_string().to_lowercase().parse(), Ok(id));
+        assert!("not one".parse::<TurnId>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn session_keys_are_injective(
+            a in (proptest::option::of(".{0,6}"), ".{0,6}", proptest::option::of(".{0,6}")),
+            b in (proptest::option::of(".{0,6}"), ".{0,6}", proptest::option::of(".{0,6}")),
+        ) {
+            let ka = SessionKey::of(&address(a.0.clone(), a.1.clone(), a.2.clone()));
+            let kb = SessionKey::of(&address(b.0.clone(), b.1.clone(), b.2.clone()));
+            prop_assert_eq!(a == b, ka == kb);
+        }
+    }
+
+    #[test]
+    fn names_that_look_alike_have_sessions_of_their_own() {
+        let key = |c: &str| SessionKey::of(&address(None, c.into(), None));
+        assert_ne!(key("a.b"), key("a_b"));
+        assert_ne!(key("a b"), key("a_b"));
+        assert_ne!(
+            SessionKey::of(&address(Some("-".into()), "c".into(), None)),
+            SessionKey::of(&address(None, "c".into(), None))
+        );
+    }
+}

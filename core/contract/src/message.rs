@@ -1,0 +1,98 @@
+//! What people write, normalised.
+
+use serde::{Deserialize, Serialize};
+
+use crate::place::{Address, Opaque, Origin, Sender};
+
+/// One thing that a person said or pressed, as an adapter's `inbound` made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Deduplicates within an account: the same event always has the same key.
+    pub key: String,
+    pub address: Address,
+    pub sender: Sender,
+    /// Ids of the sender's roles where the platform sends them along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
+    pub kind: Kind,
+    pub heard: Heard,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileRef>,
+    /// What the message answers or quotes: untrusted text of somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quote>,
+    /// Whether another bot wrote it.
+    #[serde(default)]
+    pub from_bot: bool,
+    /// The sender's language as the platform says it (`en`, `zh-hans`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
+    /// When it was written, milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+impl Message {
+    /// What the person wrote; empty for a press.
+    pub fn text(&self) -> &str {
+        match &self.kind {
+            Kind::Text { text } | Kind::Edit { text } => text,
+            Kind::Press { .. } => "",
+        }
+    }
+
+    pub fn origin(&self) -> Origin {
+        match &self.kind {
+            Kind::Text { text } if text.starts_with('/') => Origin::Command,
+            Kind::Text { .. } | Kind::Edit { .. } => Origin::Said,
+            Kind::Press { .. } => Origin::Button,
+        }
+    }
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Said, or a command (text that begins with `/` once addressing is removed).
+    Text { text: String },
+    /// An earlier message changed; no turn unless policy says so.
+    Edit { text: String },
+    /// A button of ours was pressed; `data` is what the button carried (see [`crate::Action`]).
+    Press { data: String },
+}
+
+/// How the message concerns us; the gate decides by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Heard {
+    /// In a direct conversation.
+    Direct,
+    /// Names us, answers us, or is a command or button of ours.
+    Addressed,
+    /// Said among others.
+    Overheard,
+}
+
+/// A file that a message names; its bytes are fetched when somebody wants them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRef {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// Bytes, where the platform says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// What the adapter needs to open it.
+    pub handle: Opaque,
+}
+
+/// The message that was answered, or the part of it that was quoted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quote {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<Sender>,
+    #[serde(default)]
+    pub text: String,
+}

@@ -1,0 +1,116 @@
+//! A step of a turn as recorded: the nodes of a turn form its call tree.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    call::State,
+    digest::Digest,
+    failure::{Code, Layer},
+    ids::{CallId, CallPath, SessionKey, TurnId},
+    place::Caller,
+};
+
+/// Most characters of a summary.
+pub const SUMMARY_MAX: usize = 200;
+
+/// One node. A later record of the same turn and call replaces an earlier one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    pub turn: TurnId,
+    pub call: CallId,
+    /// Nothing for the turn itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<CallPath>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<CallId>,
+    pub kind: NodeKind,
+    /// The tool's name as it is known to the registry; for the turn, empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Digest>,
+    pub state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// Microseconds since 1970.
+    pub started_us: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_us: Option<u64>,
+    /// How long it waited for a place before it ran, microseconds.
+    #[serde(default)]
+    pub queued_us: u64,
+    #[serde(default)]
+    pub attempts: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args_digest: Option<Digest>,
+    #[serde(default)]
+    pub args_bytes: u32,
+    #[serde(default)]
+    pub result_bytes: u32,
+    /// Redacted, at most [`SUMMARY_MAX`] characters; for the turn, what was asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub args: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub result: String,
+    /// For operators: cause chain, request as sent (redacted), the rule that refused.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream_status: Option<u16>,
+    /// Marks: `coerced days: "3" to 3`, `not retried: not marked idempotent`, `late`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
+    /// Only on the turn's node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Box<Place>>,
+}
+
+impl Node {
+    pub fn new(turn: TurnId, call: CallId, kind: NodeKind, started_us: u64) -> Self {
+        Self {
+            turn,
+            call,
+            path: None,
+            parent: None,
+            kind,
+            tool: String::new(),
+            spec: None,
+            state: State::Running,
+            code: None,
+            started_us,
+            duration_us: None,
+            queued_us: 0,
+            attempts: 0,
+            args_digest: None,
+            args_bytes: 0,
+            result_bytes: 0,
+            args: String::new(),
+            result: String::new(),
+            detail: String::new(),
+            upstream_status: None,
+            marks: Vec::new(),
+            place: None,
+        }
+    }
+
+    pub fn layer(&self) -> Option<Layer> {
+        self.code.map(Code::layer)
+    }
+}
+
+/// What a node stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    Turn,
+    ModelStep,
+    Call,
+    Approval,
+}
+
+/// Where a turn came from; kept on its root node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub caller: Caller,
+    pub session: SessionKey,
+}

@@ -1,0 +1,488 @@
+//! What a store keeps and the traits that it fills. Both stores pass one suite.
+//!
+//! A turn's record is changed in one way only: [`Turns::change`], atomic and fenced. Trees are written behind and
+//! decide nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    call::Call,
+    digest::Digest,
+    failure::{Code, Failure},
+    ids::{CallPath, SessionKey, TurnId},
+    message::Message,
+    node::Node,
+    place::{Address, Caller, Platform},
+    reply::Reply,
+    seams::{Cursors, Fence, Receipt, StoreDown},
+};
+
+/// Most turns that wait or run in one lane; the next message is answered "busy".
+pub const LANE_MAX: usize = 32;
+
+/// A turn's durable record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub id: TurnId,
+    pub session: SessionKey,
+    pub message: Message,
+    pub caller: Caller,
+    pub state: TurnState,
+    /// How often the turn was taken up again after a restart.
+    #[serde(default)]
+    pub lives: u32,
+    /// Somebody asked to stop it.
+    #[serde(default)]
+    pub cancelled: bool,
+    /// Calls planned by a model, by step; a turn that is taken up again goes on with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<Vec<Call>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journal: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Reply>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
+    /// What a parked turn waits for, and until when (milliseconds since 1970).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<Parked>,
+}
+
+impl Record {
+    pub fn new(id: TurnId, session: SessionKey, message: Message, caller: Caller) -> Self {
+        Self {
+            id,
+            session,
+            message,
+            caller,
+            state: TurnState::Queued,
+            lives: 0,
+            cancelled: false,
+            plan: Vec::new(),
+            journal: Vec::new(),
+            reply: None,
+            deliveries: Vec::new(),
+            parked: None,
+        }
+    }
+
+    /// The journal's entry of a call.
+    pub fn entry(&self, path: &CallPath) -> Option<&Entry> {
+        self.journal.iter().find(|e| &e.path == path)
+    }
+
+    /// Applies a change; stores that keep records whole use this, so that all stores mean the same by it.
+    pub fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Life => {
+                self.lives += 1;
+                self.state = TurnState::Running;
+            }
+            Change::Planned(calls) => self.plan.push(calls.clone()),
+            Change::Started(entries) => {
+                for entry in entries {
+                    match self.journal.iter_mut().find(|e| e.path == entry.path) {
+                        Some(old) => *old = entry.clone(),
+                        None => self.journal.push(entry.clone()),
+                    }
+                }
+            }
+            Change::Ended { path, end } => {
+                if let Some(entry) = self.journal.iter_mut().find(|e| &e.path == path) {
+                    entry.end = Some(end.clone());
+                }
+            }
+            Change::Cancel => self.cancelled = true,
+            Change::Park(parked) => {
+                self.parked = Some(parked.clone());
+                self.state = TurnState::Parked;
+            }
+            Change::Unpark => {
+                self.parked = None;
+                self.state = TurnState::Queued;
+            }
+            Change::Merge(into) => self.state = TurnState::Merged(*into),
+            Change::Finish { reply, deliveries } => {
+                self.reply = Some(reply.clone());
+                for delivery in deliveries {
+                    self.put_delivery(delivery);
+                }
+                self.state = TurnState::Answered;
+            }
+            Change::Delivery(delivery) => self.put_delivery(delivery),
+            Change::Done => self.state = TurnState::Done,
+        }
+    }
+
+    fn put_delivery(&mut self, delivery: &Delivery) {
+        match self.deliveries.iter_mut().find(|d| d.n == delivery.n) {
+            Some(old) => *old = delivery.clone(),
+            None => self.deliveries.push(delivery.clone()),
+        }
+    }
+}
+
+/// Where a turn stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TurnState {
+    Queued,
+    Running,
+    Parked,
+    Merged(TurnId),
+    Answered,
+    Done,
+}
+
+/// What a parked turn waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// `approval`, `job`, `form`, with its id.
+    pub wait: String,
+    pub until_ms: u64,
+}
+
+/// A once call in the journal. Its start is durable before the call is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub path: CallPath,
+    pub tool: String,
+    pub spec: Digest,
+    pub args: Digest,
+    /// The key that the service honours, when it does: such a call is run again with the same key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    pub at_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+}
+
+/// How a journaled call ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    Ok(Value),
+    Failed(Failure),
+}
+
+/// A message on its way to a platform.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Unique within the turn; 0 is the turn's own reply.
+    pub n: u32,
+    pub to: Address,
+    /// Its own content; nothing for the turn's reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Reply>,
+    pub state: DeliveryState,
+    /// Digests of the parts as they were rendered when the first was sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Digest>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<Receipt>,
+    /// The progress message that the final reply replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<Receipt>,
+    /// Parts go out with the mark that they may have arrived already.
+    #[serde(default)]
+    pub marked: bool,
+}
+
+/// Where a delivery stands; parts before `part` have receipts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeliveryState {
+    /// A progress message is (perhaps) shown; the final comes later.
+    Drafting,
+    Ready {
+        part: u32,
+        due_ms: u64,
+    },
+    /// The request for `part` may be under way.
+    Sending {
+        part: u32,
+    },
+    Done,
+    Failed(Code),
+}
+
+impl DeliveryState {
+    pub fn is_settled(&self) -> bool {
+        matches!(self, Self::Done | Self::Failed(_))
+    }
+}
+
+/// One change of a turn's record.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// Taken up again after a restart: lives + 1.
+    Life,
+    /// A model's step, before its calls start.
+    Planned(Vec<Call>),
+    /// Once calls are about to start.
+    Started(Vec<Entry>),
+    Ended {
+        path: CallPath,
+        end: End,
+    },
+    Cancel,
+    Park(Parked),
+    /// Back to the front of its lane.
+    Unpark,
+    Merge(TurnId),
+    /// The reply is known: out of the lane, deliveries wait.
+    Finish {
+        reply: Reply,
+        deliveries: Vec<Delivery>,
+    },
+    Delivery(Delivery),
+    /// Every delivery is settled: bodies are dropped, id and receipts stay for a day.
+    Done,
+}
+
+/// What became of an acceptance.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Admitted {
+    /// Stored, with the number of turns before it in its lane.
+    New { ahead: usize },
+    /// The same key was accepted before, as this turn.
+    Known { id: TurnId },
+    /// The lane is full; the key is stored with the turn, answered by `busy` (state `done`, no delivery).
+    Full,
+}
+
+/// Why a change was not made.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ChangeError {
+    /// The lease was lost: another process owns the turn. Start nothing more.
+    #[error("the turn belongs to another process now")]
+    Lost,
+    #[error(transparent)]
+    Down(#[from] StoreDown),
+}
+
+/// A partition of the working state that this process owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owned {
+    pub partition: u8,
+    pub fence: Fence,
+}
+
+/// The turns: inbox, journal and outbox in one record each.
+#[async_trait]
+pub trait Turns: Send + Sync {
+    /// One atomic write: if the key is new, key → id, record, id appended to the lane.
+    /// Dedup keys are `platform/account/message key`.
+    async fn accept(&self, record: &Record) -> Result<Admitted, StoreDown>;
+
+    /// Takes every partition that is free or was ours, or renews what we hold. Returns all that we hold now.
+    async fn hold(&self) -> Result<Vec<Owned>, StoreDown>;
+
+    /// Gives up what we hold, so that another takes over at once.
+    async fn let_go(&self) -> Result<(), StoreDown>;
+
+    /// Unfinished turns of the partition (not done), each lane in its order.
+    async fn unfinished(&self, partition: u8) -> Result<Vec<Record>, StoreDown>;
+
+    /// The only way to change a record: all changes or none, refused when the fence is old.
+    async fn change(
+        &self,
+        fence: Fence,
+        turn: TurnId,
+        session: &SessionKey,
+        changes: &[Change],
+    ) -> Result<(), ChangeError>;
+
+    /// Marks a turn as cancelled from wherever the wish arrives (no fence). False when it is answered already or unknown.
+    async fn cancel(&self, turn: TurnId) -> Result<bool, StoreDown>;
+
+    async fn get(&self, turn: TurnId) -> Result<Option<Record>, StoreDown>;
+
+    /// Forgets done turns, keys and trees past their time; called now and then by the owner.
+    async fn sweep(&self) -> Result<(), StoreDown>;
+}
+
+/// One thing that a session remembers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    pub turn: TurnId,
+    pub asked: String,
+    pub answered: String,
+}
+
+/// What is remembered of conversations.
+#[async_trait]
+pub trait Sessions: Send + Sync {
+    /// The newest `most` items, oldest first.
+    async fn items(&self, session: &SessionKey, most: usize) -> Result<Vec<Item>, StoreDown>;
+    /// Appends; keeps the newest 200.
+    async fn remember(&self, session: &SessionKey, item: &Item) -> Result<(), StoreDown>;
+    async fn reset(&self, session: &SessionKey) -> Result<(), StoreDown>;
+}
+
+/// What is asked of the index of turns.
+#[derive(Debug, Clone, Default)]
+pub struct TurnQuery {
+    pub session: Option<SessionKey>,
+    pub tool: Option<String>,
+    pub failed: bool,
+    /// Milliseconds since 1970.
+    pub since_ms: Option<u64>,
+    /// At most this many, newest first; 0 means 50.
+    pub most: usize,
+}
+
+/// A line of the index of turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnLine {
+    pub turn: TurnId,
+    pub state: crate::call::State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    pub platform: Platform,
+    pub tenant: String,
+    pub session: SessionKey,
+    pub sender: String,
+    pub asked: String,
+    pub calls: u32,
+    pub started_us: u64,
+    pub duration_us: u64,
+}
+
+/// What became of one tool's calls, as counted by a process life; absolute values, so a repeat changes nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    pub tool: String,
+    /// Minutes since 1970.
+    pub minute: u64,
+    pub ok: u64,
+    /// By code, of calls that failed.
+    pub failed: Vec<(Code, u64)>,
+    /// Log-linear duration buckets (see [`bucket_of`]), index and count.
+    pub buckets: Vec<(u16, u64)>,
+}
+
+/// The duration bucket of `us` microseconds: 8 per octave, so a percentile is within 5.4 %.
+pub fn bucket_of(us: u64) -> u16 {
+    let us = us.max(1);
+    let octave = us.ilog2();
+    let base = 1u64 << octave;
+    let step = ((us - base) * 8 / base).min(7);
+    u16::try_from(u64::from(octave) * 8 + step).unwrap_or(u16::MAX)
+}
+
+/// The middle of a bucket, microseconds.
+pub fn bucket_middle(bucket: u16) -> u64 {
+    let (octave, step) = (u32::from(bucket / 8).min(62), u64::from(bucket % 8));
+    let base = 1u64 << octave;
+    base + base * step / 8 + base / 16
+}
+
+/// How a tool fared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolStats {
+    pub tool: String,
+    pub calls: u64,
+    pub ok: u64,
+    pub failed: Vec<(Code, u64)>,
+    pub p50_us: u64,
+    pub p95_us: u64,
+}
+
+impl ToolStats {
+    /// Adds up measures of one tool.
+    pub fn of(tool: &str, measures: &[Measure]) -> Self {
+        let mut failed: Vec<(Code, u64)> = Vec::new();
+        let mut buckets = std::collections::BTreeMap::<u16, u64>::new();
+        let mut ok = 0;
+        for measure in measures {
+            ok += measure.ok;
+            for (code, n) in &measure.failed {
+                match failed.iter_mut().find(|(c, _)| c == code) {
+                    Some((_, sum)) => *sum += n,
+                    None => failed.push((*code, *n)),
+                }
+            }
+            for (bucket, n) in &measure.buckets {
+                *buckets.entry(*bucket).or_default() += n;
+            }
+        }
+        let calls = ok + failed.iter().map(|(_, n)| n).sum::<u64>();
+        Self {
+            tool: tool.to_owned(),
+            calls,
+            ok,
+            failed,
+            p50_us: percentile(&buckets, 50),
+            p95_us: percentile(&buckets, 95),
+        }
+    }
+}
+
+fn percentile(buckets: &std::collections::BTreeMap<u16, u64>, percent: u64) -> u64 {
+    let total: u64 = buckets.values().sum();
+    let rank = (total * percent).div_ceil(100).max(1);
+    let mut seen = 0;
+    for (bucket, n) in buckets {
+        seen += n;
+        if seen >= rank {
+            return bucket_middle(*bucket);
+        }
+    }
+    0
+}
+
+/// The call trees and what is counted of them. Writes are idempotent: a batch may come twice.
+#[async_trait]
+pub trait Trees: Send + Sync {
+    /// Nodes by turn and call (a later record replaces an earlier), and lines of ended turns.
+    async fn write(&self, nodes: &[Arc<Node>], ended: &[TurnLine]) -> Result<(), StoreDown>;
+    /// A turn's nodes in any order; empty when it is not known.
+    async fn tree(&self, turn: TurnId) -> Result<Vec<Node>, StoreDown>;
+    async fn turns(&self, query: &TurnQuery) -> Result<Vec<TurnLine>, StoreDown>;
+    /// Absolute values of this process life.
+    async fn measure(&self, boot: &str, measures: &[Measure]) -> Result<(), StoreDown>;
+    /// Per tool since a time, adding the lives.
+    async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown>;
+}
+
+/// Everything that a store is.
+#[derive(Clone)]
+pub struct Stores {
+    pub turns: Arc<dyn Turns>,
+    pub sessions: Arc<dyn Sessions>,
+    pub trees: Arc<dyn Trees>,
+    pub cursors: Arc<dyn Cursors>,
+}
+
+/// How long a lease lasts and how often it is renewed.
+pub const LEASE: Duration = Duration::from_secs(10);
+pub const RENEW: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_its_durations_within_its_error() {
+        for us in [1u64, 9, 100, 1_234, 50_000, 7_654_321, 86_400_000_000] {
+            let middle = bucket_middle(bucket_of(us)) as f64;
+            let error = (middle - us as f64).abs() / us as f64;
+            assert!(us < 16 || error <= 0.066, "{us}: {error}");
+        }
+    }
+
+    #[test]
+    fn lives_are_added_up() {
+        let one = Measure { tool: "t".into(), ok: 95, buckets: vec![(bucket_of(100), 95)], ..Measure::default() };
+        let two =
+            Measure { failed: vec![(Code::Timeout, 5)], buckets: vec![(bucket_of(9_000), 5)], ..Measure::default() };
+        let stats = ToolStats::of("t", &[one, two]);
+        assert_eq!((stats.calls, stats.ok), (100, 95));
+        assert!(stats.p50_us < 120 && stats.p95_us < 120);
+    }
+}

@@ -1,0 +1,145 @@
+//! What goes out: content and typed parts, never platform markup.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ids::TurnId, message::FileRef, notice::Notice};
+
+/// The answer of a turn, or a message that a tool sends.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    pub content: Vec<Content>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buttons: Vec<Button>,
+    #[serde(default)]
+    pub audience: Audience,
+    /// Shown so that a person can ask about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<TurnId>,
+    /// Whether anything in it is a failure.
+    #[serde(default)]
+    pub failed: bool,
+    /// The same reply may have been sent before; adapters put [`DUPLICATE_MARK`] in front.
+    #[serde(default)]
+    pub maybe_repeated: bool,
+    /// Most messages that it may take; the rest becomes a file or is cut with a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_messages: Option<u32>,
+}
+
+/// What stands before a reply that may have arrived already.
+pub const DUPLICATE_MARK: &str = "(you may have received this already)";
+
+impl Reply {
+    pub fn text(markdown: impl Into<String>) -> Self {
+        Self { content: vec![Content::Text(markdown.into())], ..Self::default() }
+    }
+
+    pub fn notice(notice: Notice) -> Self {
+        Self { reference: notice.reference, failed: true, content: vec![Content::Notice(notice)], ..Self::default() }
+    }
+}
+
+/// A typed part of a reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    /// A CommonMark document.
+    Text(String),
+    /// Text that is shown as it is, in fixed width.
+    Code {
+        language: String,
+        text: String,
+    },
+    Notice(Notice),
+    /// A file of ours or of a tool, with the bytes where the handle says.
+    File(FileRef),
+    /// A file with its (small) bytes, at most 1 MiB.
+    Attachment {
+        name: String,
+        media_type: String,
+        bytes: Vec<u8>,
+    },
+}
+
+/// Who may read it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Audience {
+    #[default]
+    Everyone,
+    Sender,
+}
+
+/// Something to press.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Button {
+    pub label: String,
+    pub action: Action,
+}
+
+/// What a press means. Written in at most 64 bytes, the smallest limit of the platforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Stop the turn.
+    Cancel(TurnId),
+    /// Run the turn's message again.
+    TryAgain(TurnId),
+    /// Show the turn's tree.
+    Details(TurnId),
+}
+
+impl Action {
+    pub fn turn(self) -> TurnId {
+        match self {
+            Self::Cancel(turn) | Self::TryAgain(turn) | Self::Details(turn) => turn,
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancel(turn) => write!(f, "cancel:{turn}"),
+            Self::TryAgain(turn) => write!(f, "again:{turn}"),
+            Self::Details(turn) => write!(f, "details:{turn}"),
+        }
+    }
+}
+
+/// The data is not one of our buttons'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a button of ours")]
+pub struct NotOurButton;
+
+impl FromStr for Action {
+    type Err = NotOurButton;
+
+    fn from_str(data: &str) -> Result<Self, NotOurButton> {
+        let (kind, turn) = data.split_once(':').ok_or(NotOurButton)?;
+        let turn = turn.parse().map_err(|_| NotOurButton)?;
+        match kind {
+            "cancel" => Ok(Self::Cancel(turn)),
+            "again" => Ok(Self::TryAgain(turn)),
+            "details" => Ok(Self::Details(turn)),
+            _ => Err(NotOurButton),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_survives_a_button_and_fits_it() {
+        for action in [Action::Cancel(TurnId::new()), Action::TryAgain(TurnId::new()), Action::Details(TurnId::new())] {
+            let data = action.to_string();
+            assert!(data.len() <= 64);
+            assert_eq!(data.parse(), Ok(action));
+        }
+        assert_eq!("order:1".parse::<Action>(), Err(NotOurButton));
+    }
+}

@@ -1,0 +1,1 @@
+//! Intake, lanes, turns, batches, delivery, recovery and the gateway facade

@@ -1,0 +1,1 @@
+//! What a tool can call: HTTP, pipelines and native functions

@@ -1,0 +1,1 @@
+//! The records of the gateway in SQLite and in Redis

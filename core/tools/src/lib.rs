@@ -1,0 +1,1 @@
+//! Tool specs, registry, schemas and the guard that runs a call

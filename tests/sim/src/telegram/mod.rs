@@ -1,0 +1,4 @@
+//! A local Telegram.
+pub mod detect;
+pub mod html;
+pub mod text;

@@ -1,0 +1,1 @@
+//! What tests share: a gateway in a box, a store for each kind, checks
