@@ -27,6 +27,6 @@ pub use notice::Notice;
 pub use place::{Address, Caller, Opaque, Origin, Platform, Sender};
 pub use reply::{Action, Audience, Button, Content, Reply};
 pub use seams::{
-    Accepted, Catalog, Choice, Core, Cursors, DeliveryError, Feed, Fence, Health, Inbox, Indicator, Menu, MenuItem, Op,
-    Outlet, Part, Receipt, Scope, Source, Stopped, StoreDown, TurnEvent, TurnStream, Why,
+    Accepted, Bucket, Catalog, Choice, Core, Cursors, DeliveryError, Feed, Fence, Health, Inbox, Indicator, Menu,
+    MenuItem, Op, Outlet, Pace, Part, Receipt, Scope, Source, Stopped, StoreDown, TurnEvent, TurnStream, Why,
 };

@@ -106,7 +106,7 @@ impl Record {
                 self.state = TurnState::Queued;
             }
             Change::Merge(into) => self.state = TurnState::Merged(*into),
-            Change::Finish { reply, deliveries } => {
+            Change::Finish { reply, deliveries, item: _ } => {
                 self.reply = Some(reply.clone());
                 for delivery in deliveries {
                     self.put_delivery(delivery);
@@ -114,7 +114,22 @@ impl Record {
                 self.state = TurnState::Answered;
             }
             Change::Delivery(delivery) => self.put_delivery(delivery),
-            Change::Done => self.state = TurnState::Done,
+            Change::Done { keep_message, keep_reply } => {
+                self.state = TurnState::Done;
+                self.plan.clear();
+                self.journal.clear();
+                if !keep_message {
+                    self.message.kind = crate::message::Kind::Text { text: String::new() };
+                    self.message.files.clear();
+                    self.message.quote = None;
+                }
+                if !keep_reply {
+                    self.reply = None;
+                }
+                for delivery in &mut self.deliveries {
+                    delivery.reply = None;
+                }
+            }
         }
     }
 
@@ -240,8 +255,12 @@ pub enum Change {
         deliveries: Vec<Delivery>,
     },
     Delivery(Delivery),
-    /// Every delivery is settled: bodies are dropped, id and receipts stay for a day.
-    Done,
+    /// Every delivery is settled: bodies are dropped, id and receipts stay for a day. The message stays as long
+    /// when the reply offers to try again, the reply where it is fetched (pull addresses).
+    Done {
+        keep_message: bool,
+        keep_reply: bool,
+    },
 }
 
 /// What became of an acceptance.

@@ -47,6 +47,8 @@ impl Reply {
 pub enum Content {
     /// A CommonMark document.
     Text(String),
+    /// Text that is shown as it is: no character of it is markup.
+    Plain(String),
     /// Text that is shown as it is, in fixed width.
     Code {
         language: String,

@@ -132,6 +132,10 @@ pub trait Outlet: Send + Sync {
     fn edit_pace(&self) -> Duration {
         Duration::from_secs(1)
     }
+    /// How many messages a conversation and the account take.
+    fn pace(&self, _to: &Address) -> Pace {
+        Pace::default()
+    }
     /// How long an indicator lasts before it must be renewed.
     fn typing_lasts(&self) -> Duration {
         Duration::from_secs(4)
@@ -142,7 +146,22 @@ pub trait Outlet: Send + Sync {
     }
 }
 
-/// One message as the platform will show it.
+/// Bounds on sending; a bucket of `burst` messages that refills one message per `every`. Nothing means no bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pace {
+    pub conversation: Option<Bucket>,
+    pub account: Option<Bucket>,
+}
+
+/// A bucket of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    pub burst: u32,
+    pub every: Duration,
+}
+
+/// One message as the platform will show it. A part with an empty `body` goes out as `plain`, without markup: so
+/// delivery resends a part whose markup was refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// The adapter's own body: markup it has escaped, or whatever its `send` reads.
