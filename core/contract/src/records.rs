@@ -249,10 +249,11 @@ pub enum Change {
     /// Back to the front of its lane.
     Unpark,
     Merge(TurnId),
-    /// The reply is known: out of the lane, deliveries wait.
+    /// The reply is known: out of the lane, deliveries wait, the session remembers.
     Finish {
         reply: Reply,
         deliveries: Vec<Delivery>,
+        item: Option<Item>,
     },
     Delivery(Delivery),
     /// Every delivery is settled: bodies are dropped, id and receipts stay for a day. The message stays as long
