@@ -1,1 +1,26 @@
-//! Tool specs, registry, schemas and the guard that runs a call
+//! Tools: their specs as data, the registry of what is offered, and the guard that runs a call.
+//!
+//! Reading order: [`spec`] is what an owner writes; [`schema`] and [`args`] check what a caller sends; [`endpoint`]
+//! is what an endpoint fills; [`registry`] turns files into an immutable [`Snapshot`]; [`guard`] runs one permitted
+//! call. No HTTP, no chat, no store.
+
+pub mod args;
+pub mod endpoint;
+pub mod guard;
+pub mod permitted;
+pub mod registry;
+pub mod resources;
+pub mod schema;
+pub mod spec;
+pub mod tool;
+pub mod watch;
+
+pub use endpoint::{Build, Cx, Endpoint, Fault, Host, Notes, Output, ToolFailure};
+pub use guard::{Guard, Report, RunCx, run};
+pub use permitted::Permitted;
+pub use registry::{Loaded, Quarantine, Registry, Snapshot};
+pub use resources::{Claim, Resources};
+pub use schema::{Prepared, Schema};
+pub use spec::{Spec, SpecError};
+pub use tokio::time::Instant;
+pub use tool::Tool;

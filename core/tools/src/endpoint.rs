@@ -1,0 +1,250 @@
+//! What an endpoint fills, what it is given, and how it says that it failed.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use contract::{
+    Address, Caller, Code, Effect, Failure, FileRef, Outcome, Private, Problem, Public, Reply, TurnId,
+    seams::ByteStream,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    permitted::Permitted,
+    spec::{Spec, SpecError},
+};
+
+/// Carries out a call. Dropping the future is a normal way to end.
+#[async_trait]
+pub trait Endpoint: Send + Sync {
+    async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure>;
+}
+
+/// Makes the endpoint that a spec describes.
+pub trait Build: Send + Sync {
+    /// An error quarantines the tool; [`Spec::error_at`] makes one with its place in the file.
+    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, SpecError>;
+}
+
+/// What an endpoint gives back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    Done(Value),
+    /// The work goes on elsewhere; its handle.
+    Job(String),
+}
+
+/// What an endpoint knows of the call beside its arguments.
+pub struct Cx<'a> {
+    pub caller: &'a Caller,
+    pub turn: TurnId,
+    /// When the guard gives this attempt up.
+    pub deadline: Instant,
+    /// From 1.
+    pub attempt: u32,
+    pub cancel: &'a CancellationToken,
+    /// The same for every attempt of the call, over restarts too.
+    pub idempotency_key: &'a str,
+    pub host: &'a dyn Host,
+    /// What operators are told of the call, also when it is dropped.
+    pub notes: &'a Notes,
+}
+
+/// What the gateway does for a running tool; filled by dispatch.
+#[async_trait]
+pub trait Host: Send + Sync {
+    /// Runs other tools concurrently through the same gate, for the same caller; outcomes in the order of the calls.
+    async fn children(&self, calls: Vec<(String, Value)>) -> Vec<Outcome>;
+    fn progress(&self, text: &str);
+    /// A message to another conversation: durable, once per call.
+    async fn post(&self, to: Address, reply: Reply) -> Result<(), ToolFailure>;
+    async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure>;
+}
+
+/// What an endpoint saw, for the node of the call. Kept outside the endpoint's future so that a timeout keeps it.
+#[derive(Default)]
+pub struct Notes(Mutex<Seen>);
+
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub status: Option<u16>,
+    pub request: Private,
+    pub marks: Vec<String>,
+    pub effect: Option<Effect>,
+}
+
+impl Notes {
+    /// The status that the service answered.
+    pub fn status(&self, status: u16) {
+        self.with(|seen| seen.status = Some(status));
+    }
+
+    /// The request as sent, without secrets.
+    pub fn request(&self, request: Private) {
+        self.with(|seen| seen.request = request);
+    }
+
+    /// A word for the node.
+    pub fn mark(&self, mark: impl Into<String>) {
+        let mark = mark.into();
+        self.with(|seen| seen.marks.push(mark));
+    }
+
+    /// Whether something may have left us by now. An endpoint that never says is taken to have sent something.
+    pub fn effect(&self, effect: Effect) {
+        self.with(|seen| seen.effect = Some(effect));
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut Seen) -> R) -> R {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn take(&self) -> Seen {
+        self.with(std::mem::take)
+    }
+
+    pub(crate) fn effect_so_far(&self) -> Effect {
+        self.with(|seen| seen.effect).unwrap_or(Effect::Unknown)
+    }
+}
+
+/// Why a tool did not answer: the part of the codes that a tool may raise beside [`ToolFailure::input_refused`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    Timeout,
+    /// The service refused the request (4xx).
+    Refused,
+    /// The service failed (5xx).
+    Failed,
+    /// Nothing can have left us: no name, no connection, no TLS.
+    Unreachable,
+    /// The connection broke, or the answer was not readable.
+    Broken,
+    RateLimited,
+    Busy,
+    Returns,
+    OutcomeUnknown,
+    Cancelled,
+    StepFailed,
+    Unavailable,
+    DeliveryRefused,
+}
+
+impl Fault {
+    pub fn code(self) -> Code {
+        match self {
+            Self::Timeout => Code::Timeout,
+            Self::Refused => Code::Upstream4xx,
+            Self::Failed => Code::Upstream5xx,
+            Self::Unreachable => Code::UpstreamUnreachable,
+            Self::Broken => Code::UpstreamBroken,
+            Self::RateLimited => Code::RateLimited,
+            Self::Busy => Code::Busy,
+            Self::Returns => Code::ReturnsInvalid,
+            Self::OutcomeUnknown => Code::OutcomeUnknown,
+            Self::Cancelled => Code::Cancelled,
+            Self::StepFailed => Code::StepFailed,
+            Self::Unavailable => Code::Unavailable,
+            Self::DeliveryRefused => Code::DeliveryRefused,
+        }
+    }
+
+    /// What may have happened when a tool says nothing of it: only what never left us is sure to have had no effect.
+    fn effect(self) -> Effect {
+        match self {
+            Self::Unreachable | Self::Busy | Self::Unavailable => Effect::None,
+            Self::Timeout
+            | Self::Refused
+            | Self::Failed
+            | Self::Broken
+            | Self::RateLimited
+            | Self::Returns
+            | Self::OutcomeUnknown
+            | Self::Cancelled
+            | Self::StepFailed
+            | Self::DeliveryRefused => Effect::Unknown,
+        }
+    }
+}
+
+/// How a tool fails: a failure of the layers Validation or Execution, by construction.
+#[derive(Debug, Clone)]
+pub struct ToolFailure {
+    failure: Box<Failure>,
+    status: Option<u16>,
+    request: Private,
+}
+
+impl ToolFailure {
+    /// `say` is for people: no host, path, header or secret in it.
+    pub fn new(fault: Fault, say: impl Into<Public>) -> Self {
+        Self::of(Failure::new(fault.code(), say).effect(fault.effect()))
+    }
+
+    /// The tool itself refuses its input.
+    pub fn input_refused(say: impl Into<Public>, problems: Vec<Problem>) -> Self {
+        Self::of(Failure { problems, ..Failure::new(Code::InputRefused, say) })
+    }
+
+    fn of(failure: Failure) -> Self {
+        Self { failure: Box::new(failure), status: None, request: Private::default() }
+    }
+
+    /// For operators: what happened, in the words of whoever said it.
+    #[must_use]
+    pub fn cause(mut self, cause: Private) -> Self {
+        self.failure.cause = cause;
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<Public>) -> Self {
+        self.failure.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.failure.retry_after = Some(wait);
+        self
+    }
+
+    #[must_use]
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.failure.effect = effect;
+        self
+    }
+
+    /// The status that the service answered.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The request as sent, without secrets.
+    #[must_use]
+    pub fn request(mut self, request: Private) -> Self {
+        self.request = request;
+        self
+    }
+
+    pub fn failure(&self) -> &Failure {
+        &self.failure
+    }
+
+    pub(crate) fn into_parts(self) -> (Failure, Option<u16>, Private) {
+        (*self.failure, self.status, self.request)
+    }
+}
+
+impl From<ToolFailure> for Failure {
+    fn from(failure: ToolFailure) -> Self {
+        *failure.failure
+    }
+}

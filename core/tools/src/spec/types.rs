@@ -1,0 +1,263 @@
+//! The keys of a Tool Spec.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use contract::{Digest, Platform};
+use serde_json::Value;
+
+/// A tool as its owner describes it.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub name: Arc<str>,
+    pub toolset: Arc<str>,
+    pub description: String,
+    /// JSON Schema of the arguments; always an object.
+    pub parameters: Value,
+    pub returns: Option<Value>,
+    /// Labels that policies speak about.
+    pub permissions: Vec<Arc<str>>,
+    pub platforms: Option<Vec<Platform>>,
+    /// Unavailable while one of these is unset.
+    pub requires_env: Vec<String>,
+    pub check: Option<String>,
+    pub endpoint: EndpointSpec,
+    pub execution: Execution,
+    pub max_result_size_chars: Option<usize>,
+    pub select: Option<String>,
+    pub full_payload_log: PayloadLog,
+    pub publish: Publish,
+    /// May replace a tool of the same name that another owner registered.
+    pub overrides: bool,
+    /// Still callable; the message is said in its description.
+    pub deprecated: Option<String>,
+    pub dynamic: BTreeMap<String, Dynamic>,
+    pub examples: Vec<Example>,
+    pub(crate) places: Places,
+    pub(crate) digest: Digest,
+}
+
+/// Where the keys of a document stand, by dotted path (`endpoint.steps.0.tool`).
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
+    pub file: Arc<str>,
+    pub at: Arc<BTreeMap<String, (u32, u32)>>,
+}
+
+impl Spec {
+    /// The file and line of the document.
+    pub fn source(&self) -> (&str, u32) {
+        (&self.places.file, self.places.of("").0)
+    }
+
+    /// An error at a key, by dotted path; the nearest enclosing key when it is not written.
+    pub fn error_at(&self, path: &str, message: impl Into<String>) -> SpecError {
+        let (line, column) = self.places.of(path);
+        SpecError { file: self.places.file.to_string(), line, column, message: message.into(), hint: None }
+    }
+
+    /// Of the content: the same on every replica, whatever file it stands in.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Whether a call may be run again without harm: said so, or by the default rule; of a pipeline its children decide.
+    pub fn is_repeatable(&self) -> bool {
+        let by_default = match &self.endpoint {
+            EndpointSpec::Pipeline(_) => return true,
+            EndpointSpec::Http(http) => matches!(&*http.method, "GET" | "HEAD" | "PUT" | "DELETE"),
+            EndpointSpec::Mcp { .. } | EndpointSpec::Command { .. } | EndpointSpec::Native { .. } => false,
+        };
+        let only_reads = !self.permissions.is_empty() && self.permissions.iter().all(|label| &**label == "read");
+        self.execution.idempotent.unwrap_or(by_default || only_reads)
+    }
+}
+
+impl Places {
+    /// The place of a path, else of what encloses it.
+    pub fn of(&self, path: &str) -> (u32, u32) {
+        let mut path = path;
+        loop {
+            if let Some(at) = self.at.get(path) {
+                return *at;
+            }
+            match path.rsplit_once('.') {
+                Some((outer, _)) => path = outer,
+                None => return self.at.get("").copied().unwrap_or((1, 1)),
+            }
+        }
+    }
+}
+
+/// What carries a call out.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EndpointSpec {
+    Http(HttpSpec),
+    Mcp { server: String, tool: String },
+    Command { argv: Vec<String>, stdin: Option<String> },
+    Pipeline(PipelineSpec),
+    Native { name: String },
+}
+
+/// A request to a service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpSpec {
+    /// Upper case.
+    pub method: String,
+    /// With `{param}` where an argument is filled in.
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    /// Our name to theirs, nested with dots.
+    pub rename: Vec<(String, String)>,
+    pub credential: Option<String>,
+}
+
+/// Calls of other tools, in steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PipelineSpec {
+    pub steps: Vec<Step>,
+    /// What is answered, with templates; the last step's result when absent.
+    pub result: Option<Value>,
+}
+
+/// A part of a pipeline.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    Call(StepCall),
+    /// All at once; the next step waits for all.
+    Parallel(Vec<StepCall>),
+}
+
+/// One call of a pipeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepCall {
+    /// What later steps call its result; the tool's name when not said.
+    pub id: String,
+    pub tool: String,
+    /// With templates in its strings.
+    pub args: Value,
+    /// The pipeline goes on without its result when it fails.
+    pub optional: bool,
+}
+
+/// How calls are run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execution {
+    /// Of one attempt.
+    pub timeout: Duration,
+    /// Of all attempts.
+    pub total_timeout: Option<Duration>,
+    pub retries: u32,
+    pub retry_interval: Duration,
+    pub backoff_multiplier: f64,
+    pub concurrency_limit: Option<usize>,
+    pub rate_limit: Option<Rate>,
+    pub circuit_breaker: Option<Breaker>,
+    pub idempotent: Option<bool>,
+    pub parallel: bool,
+    /// What a call needs alone: `orders:{order_id}`.
+    pub resource: Option<String>,
+    pub resource_scope: ResourceScope,
+    pub r#async: Option<Value>,
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            total_timeout: None,
+            retries: 0,
+            retry_interval: Duration::from_millis(500),
+            backoff_multiplier: 2.0,
+            concurrency_limit: None,
+            rate_limit: None,
+            circuit_breaker: None,
+            idempotent: None,
+            parallel: true,
+            resource: None,
+            resource_scope: ResourceScope::Process,
+            r#async: None,
+        }
+    }
+}
+
+/// Where a resource is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceScope {
+    Process,
+    Global,
+}
+
+/// So many in so much time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub count: u32,
+    pub per: Duration,
+}
+
+/// When a failing service is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Breaker {
+    pub failure_threshold: u32,
+    pub cooldown: Duration,
+}
+
+/// Whether whole bodies are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PayloadLog {
+    Never,
+    Always,
+    For(Duration),
+}
+
+/// Whether being there publishes the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Publish {
+    Auto,
+    Manual,
+}
+
+/// A part of the schema that is fetched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dynamic {
+    pub url: String,
+    pub ttl: Duration,
+}
+
+/// What somebody might say, and the call that it means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Example {
+    pub say: String,
+    pub args: Value,
+}
+
+/// Something wrong in a spec file, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpecError {
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1.
+    pub column: u32,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl SpecError {
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, ": {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
