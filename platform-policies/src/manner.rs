@@ -1,0 +1,132 @@
+//! What policy says besides yes and no: numbers and manner.
+
+use std::time::Duration;
+
+/// Numbers that bound a turn; of several layers the least counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub calls_per_turn: u32,
+    pub concurrent_calls: u32,
+    pub call_depth: u32,
+    pub turn_timeout: Duration,
+    pub result_chars: u32,
+    pub messages_per_reply: u32,
+    /// Sequential when any layer says so.
+    pub execution_mode: ExecutionMode,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            calls_per_turn: 32,
+            concurrent_calls: 8,
+            call_depth: 4,
+            turn_timeout: Duration::from_secs(300),
+            result_chars: 24_000,
+            messages_per_reply: 5,
+            execution_mode: ExecutionMode::Parallel,
+        }
+    }
+}
+
+/// How the calls of one batch are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExecutionMode {
+    /// In order, ended by the first failure.
+    Sequential,
+    Parallel,
+}
+
+/// How people are heard and answered; of several layers the narrowest that speaks counts, key by key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Manner {
+    pub gating: Gating,
+    pub replies: Replies,
+}
+
+/// Whose messages are for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gating {
+    pub groups: Gate,
+    pub direct: Gate,
+    /// Whether messages of other bots are heard.
+    pub bots: bool,
+    /// Whether an edited message is a new turn.
+    pub edits: bool,
+    /// Whether `gating.allowlist` names this caller or this conversation.
+    pub listed: bool,
+}
+
+impl Default for Gating {
+    fn default() -> Self {
+        Self { groups: Gate::Mention, direct: Gate::Everyone, bots: false, edits: false, listed: false }
+    }
+}
+
+impl Gating {
+    /// Whether a message is for us: `direct` when nobody else is in the conversation, `addressed` when it mentions
+    /// us, replies to us or is a command.
+    pub fn admits(&self, direct: bool, addressed: bool) -> bool {
+        match if direct { self.direct } else { self.groups } {
+            Gate::Everyone => true,
+            Gate::Mention => direct || addressed,
+            // Pairing adds to the list, once it can be done; until then the list alone counts.
+            Gate::Allowlist | Gate::Pairing => self.listed && (direct || addressed),
+            Gate::Nobody => false,
+        }
+    }
+}
+
+/// Who is heard in one kind of conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    Everyone,
+    /// Everyone who addresses us.
+    Mention,
+    /// People and conversations that `gating.allowlist` names, when they address us.
+    Allowlist,
+    Pairing,
+    Nobody,
+}
+
+/// How replies look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replies {
+    pub detail: Detail,
+    /// Whether a reply shows its reference.
+    pub reference: bool,
+    /// Whether errors go to the sender alone where the platform can.
+    pub private_errors: bool,
+    pub mentions: Mentions,
+    /// A language tag; nothing when it follows the person.
+    pub locale: Option<String>,
+}
+
+impl Default for Replies {
+    fn default() -> Self {
+        Self {
+            detail: Detail::Plain,
+            reference: true,
+            private_errors: true,
+            mentions: Mentions::default(),
+            locale: None,
+        }
+    }
+}
+
+/// How much an error says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What happened and what to do.
+    Plain,
+    /// With layer, code and problems unfolded.
+    Full,
+}
+
+/// Whom a reply may ping; nobody unless policy says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mentions {
+    pub users: bool,
+    pub roles: bool,
+    pub everyone: bool,
+}
