@@ -3,7 +3,8 @@
 use super::text::{Entity, units};
 
 /// Endings after which a bare name counts as a link; the platform knows all of them, these are the ones that chats meet.
-const TOP_LEVELS: [&str; 16] = ["com", "org", "net", "io", "dev", "md", "rs", "py", "sh", "me", "ai", "app", "co", "de", "info", "ru"];
+const TOP_LEVELS: [&str; 16] =
+    ["com", "org", "net", "io", "dev", "md", "rs", "py", "sh", "me", "ai", "app", "co", "de", "info", "ru"];
 
 /// Finds what the platform would mark in a text that carries no marks.
 pub fn find(text: &str) -> Vec<Entity> {
@@ -36,7 +37,9 @@ fn at_place(rest: &str, before: Option<char>) -> Option<(&'static str, usize)> {
     }
     match rest.chars().next()? {
         '@' => mention(rest).map(|length| ("mention", length)),
-        '/' if !before.is_some_and(|c| matches!(c, '/' | '<' | '>')) => command(rest).map(|length| ("bot_command", length)),
+        '/' if !before.is_some_and(|c| matches!(c, '/' | '<' | '>')) => {
+            command(rest).map(|length| ("bot_command", length))
+        }
         '#' => tag(rest, |c| is_word(c), 256).map(|length| ("hashtag", length)),
         '$' => cashtag(rest).map(|length| ("cashtag", length)),
         c if c.is_alphanumeric() => link(rest, before),
@@ -76,7 +79,11 @@ fn command(rest: &str) -> Option<usize> {
 fn tag(rest: &str, fits: impl Fn(char) -> bool, most: usize) -> Option<usize> {
     let length = run(&rest[1..], fits);
     let body = &rest[1..1 + length];
-    (length > 0 && body.chars().count() <= most && body.chars().any(|c| !c.is_ascii_digit()) && !rest[1 + length..].starts_with('#')).then_some(1 + length)
+    (length > 0
+        && body.chars().count() <= most
+        && body.chars().any(|c| !c.is_ascii_digit())
+        && !rest[1 + length..].starts_with('#'))
+    .then_some(1 + length)
 }
 
 fn cashtag(rest: &str) -> Option<usize> {
@@ -108,7 +115,10 @@ fn host(rest: &str, known: bool) -> Option<usize> {
     let length = run(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
     let length = rest[..length].trim_end_matches(['.', '-']).len();
     let (before, ending) = rest[..length].rsplit_once('.')?;
-    let legal = !before.is_empty() && !before.contains("..") && ending.len() >= 2 && ending.chars().all(|c| c.is_ascii_alphabetic());
+    let legal = !before.is_empty()
+        && !before.contains("..")
+        && ending.len() >= 2
+        && ending.chars().all(|c| c.is_ascii_alphabetic());
     let listed = !known || TOP_LEVELS.contains(&ending.to_ascii_lowercase().as_str());
     (legal && listed && ends(&rest[length..])).then_some(length)
 }
@@ -124,7 +134,8 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn check(text: &str, expected: Expect) {
-        let found: Vec<String> = find(text).iter().map(|entity| format!("{}@{}+{}", entity.kind, entity.offset, entity.length)).collect();
+        let found: Vec<String> =
+            find(text).iter().map(|entity| format!("{}@{}+{}", entity.kind, entity.offset, entity.length)).collect();
         expected.assert_eq(&found.join(" "));
     }
 

@@ -2,8 +2,24 @@
 
 use super::text::{Entity, Formatted};
 
-const TAGS: [&str; 16] =
-    ["a", "b", "strong", "i", "em", "s", "strike", "del", "u", "ins", "tg-spoiler", "tg-emoji", "span", "pre", "code", "blockquote"];
+const TAGS: [&str; 16] = [
+    "a",
+    "b",
+    "strong",
+    "i",
+    "em",
+    "s",
+    "strike",
+    "del",
+    "u",
+    "ins",
+    "tg-spoiler",
+    "tg-emoji",
+    "span",
+    "pre",
+    "code",
+    "blockquote",
+];
 
 /// Reads a text in the dialect; an error is the platform's sentence after "can't parse entities: ".
 pub fn parse(input: &str) -> Result<Formatted, String> {
@@ -34,7 +50,9 @@ struct Parser<'a> {
 impl Parser<'_> {
     fn run(mut self) -> Result<Formatted, String> {
         while let Some(c) = self.peek() {
-            if c == '&' && let Some((decoded, length)) = decode(&self.input[self.at..]) {
+            if c == '&'
+                && let Some((decoded, length)) = decode(&self.input[self.at..])
+            {
                 self.at += length;
                 self.push(decoded);
             } else if c == '<' {
@@ -138,7 +156,11 @@ impl Parser<'_> {
                 let begin = self.at;
                 let token = self.skip(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-')).to_ascii_lowercase();
                 let closed = self.peek().is_some_and(|c| is_space(c) || c == '>');
-                return if closed { Ok(token) } else { Err(format!("Unexpected end of name token at byte offset {begin}")) };
+                return if closed {
+                    Ok(token)
+                } else {
+                    Err(format!("Unexpected end of name token at byte offset {begin}"))
+                };
             }
         };
         self.at += 1;
@@ -172,7 +194,10 @@ impl Parser<'_> {
         }
         self.at += 1;
         if !name.is_empty() && name != open.tag {
-            return Err(format!("Unmatched end tag at byte offset {begin}, expected \"</{}>\", found \"</{name}>\"", open.tag));
+            return Err(format!(
+                "Unmatched end tag at byte offset {begin}, expected \"</{}>\", found \"</{name}>\"",
+                open.tag
+            ));
         }
         if self.offset > open.offset {
             self.close(open);
@@ -194,7 +219,8 @@ impl Parser<'_> {
             "tg-emoji" => entity("custom_emoji").with(open.argument),
             "pre" | "code" => return self.close_code(open),
             _ => {
-                let target = if open.argument.is_empty() { self.text[open.start..].to_owned() } else { open.argument.clone() };
+                let target =
+                    if open.argument.is_empty() { self.text[open.start..].to_owned() } else { open.argument.clone() };
                 match link(&target) {
                     Some((kind, argument)) => entity(kind).with(argument),
                     None => return,
@@ -235,7 +261,10 @@ pub fn link(target: &str) -> Option<(&'static str, String)> {
     let known = matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https" | "ftp" | "tg" | "ton" | "tonsite");
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let dotted = host.contains('.') || host.starts_with("localhost") || scheme == "tg";
-    let legal = known && dotted && !host.starts_with('.') && !host.chars().any(|c| c.is_whitespace() || matches!(c, '<' | '>' | '"'));
+    let legal = known
+        && dotted
+        && !host.starts_with('.')
+        && !host.chars().any(|c| c.is_whitespace() || matches!(c, '<' | '>' | '"'));
     legal.then(|| {
         let path = if rest.len() == host.len() && scheme != "tg" { "/" } else { "" };
         ("text_link", format!("{scheme}://{rest}{path}"))
@@ -279,7 +308,15 @@ mod tests {
                 let marks: Vec<String> = done
                     .entities
                     .iter()
-                    .map(|e| format!(" {}@{}+{}{}", e.kind, e.offset, e.length, e.argument.as_ref().map(|a| format!("={a}")).unwrap_or_default()))
+                    .map(|e| {
+                        format!(
+                            " {}@{}+{}{}",
+                            e.kind,
+                            e.offset,
+                            e.length,
+                            e.argument.as_ref().map(|a| format!("={a}")).unwrap_or_default()
+                        )
+                    })
                     .collect();
                 format!("{:?}{}", done.text, marks.concat())
             }
@@ -291,10 +328,22 @@ mod tests {
     #[test]
     fn tags_become_entities() {
         check("<b>bold</b> <strong>x</strong>", expect![[r#""bold x" bold@0+4 bold@5+1"#]]);
-        check("<i>a</i><em>b</em><u>c</u><ins>d</ins>", expect![[r#""abcd" italic@0+1 italic@1+1 underline@2+1 underline@3+1"#]]);
-        check("<s>a</s><strike>b</strike><del>c</del>", expect![[r#""abc" strikethrough@0+1 strikethrough@1+1 strikethrough@2+1"#]]);
-        check("<tg-spoiler>a</tg-spoiler><span class=\"tg-spoiler\">b</span>", expect![[r#""ab" spoiler@0+1 spoiler@1+1"#]]);
-        check("<a href=\"https://e.test/?a=1&amp;b=2\">t</a>", expect![[r#""t" text_link@0+1=https://e.test/?a=1&b=2"#]]);
+        check(
+            "<i>a</i><em>b</em><u>c</u><ins>d</ins>",
+            expect![[r#""abcd" italic@0+1 italic@1+1 underline@2+1 underline@3+1"#]],
+        );
+        check(
+            "<s>a</s><strike>b</strike><del>c</del>",
+            expect![[r#""abc" strikethrough@0+1 strikethrough@1+1 strikethrough@2+1"#]],
+        );
+        check(
+            "<tg-spoiler>a</tg-spoiler><span class=\"tg-spoiler\">b</span>",
+            expect![[r#""ab" spoiler@0+1 spoiler@1+1"#]],
+        );
+        check(
+            "<a href=\"https://e.test/?a=1&amp;b=2\">t</a>",
+            expect![[r#""t" text_link@0+1=https://e.test/?a=1&b=2"#]],
+        );
         check("<a href='tg://user?id=42'>Ann</a>", expect![[r#""Ann" text_mention@0+3=42"#]]);
         check("<a>e.com</a>", expect![[r#""e.com" text_link@0+5=http://e.com/"#]]);
         check("<a href=\"nowhere\">t</a>", expect![[r#""t""#]]);
@@ -304,7 +353,10 @@ mod tests {
         check("<code class=\"language-rust\">fn</code>", expect![[r#""fn" code@0+2"#]]);
         check("<blockquote>q</blockquote>", expect![[r#""q" blockquote@0+1"#]]);
         check("<blockquote expandable>q</blockquote>", expect![[r#""q" expandable_blockquote@0+1"#]]);
-        check("<tg-emoji emoji-id=\"5368324170671202286\">👍</tg-emoji>", expect![[r#""👍" custom_emoji@0+2=5368324170671202286"#]]);
+        check(
+            "<tg-emoji emoji-id=\"5368324170671202286\">👍</tg-emoji>",
+            expect![[r#""👍" custom_emoji@0+2=5368324170671202286"#]],
+        );
         check("<B>up</b>", expect![[r#""up" bold@0+2"#]]);
         check("<b>a<i>b</i></b>", expect![[r#""ab" bold@0+2 italic@1+1"#]]);
         check("<b></b>x</", expect!["ERROR Unexpected end tag at byte offset 8"]);
@@ -327,13 +379,19 @@ mod tests {
     fn what_is_not_the_dialect_is_refused_in_the_platforms_words() {
         check("<p>x</p>", expect![[r#"ERROR Unsupported start tag "p" at byte offset 0"#]]);
         check("<b>x", expect![[r#"ERROR Can't find end tag corresponding to start tag "b""#]]);
-        check("<b><i>x</b></i>", expect![[r#"ERROR Unmatched end tag at byte offset 7, expected "</i>", found "</b>""#]]);
+        check(
+            "<b><i>x</b></i>",
+            expect![[r#"ERROR Unmatched end tag at byte offset 7, expected "</i>", found "</b>""#]],
+        );
         check("x</b>", expect!["ERROR Unexpected end tag at byte offset 1"]);
         check("1 < 2", expect![[r#"ERROR Unsupported start tag "" at byte offset 2"#]]);
         check("a <", expect!["ERROR Unclosed start tag at byte offset 2"]);
         check("1 < 2 > 0", expect![[r#"ERROR Unsupported start tag "" at byte offset 2"#]]);
         check("<b>x</b", expect!["ERROR Unclosed end tag at byte offset 4"]);
-        check("<span class=\"x\">a</span>", expect![[r#"ERROR Tag "span" must have class "tg-spoiler" at byte offset 0"#]]);
+        check(
+            "<span class=\"x\">a</span>",
+            expect![[r#"ERROR Tag "span" must have class "tg-spoiler" at byte offset 0"#]],
+        );
         check("<a href=https://e.test>x</a>", expect!["ERROR Unexpected end of name token at byte offset 8"]);
         check("<a href=\"x>y</a>", expect!["ERROR Unclosed start tag at byte offset 0"]);
         check("<a =1>x</a>", expect![[r#"ERROR Empty attribute name in the tag "a" at byte offset 0"#]]);

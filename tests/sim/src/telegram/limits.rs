@@ -28,14 +28,26 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { chat_per_second: 1.0, chat_burst: 20.0, group_per_minute: 60.0, overall_per_second: 30.0, overall_burst: 60.0 }
+        Self {
+            chat_per_second: 1.0,
+            chat_burst: 20.0,
+            group_per_minute: 60.0,
+            overall_per_second: 30.0,
+            overall_burst: 60.0,
+        }
     }
 }
 
 impl Limits {
     /// No limits at all, for measurements.
     pub fn none() -> Self {
-        Self { chat_per_second: 0.0, chat_burst: 0.0, group_per_minute: 0.0, overall_per_second: 0.0, overall_burst: 0.0 }
+        Self {
+            chat_per_second: 0.0,
+            chat_burst: 0.0,
+            group_per_minute: 0.0,
+            overall_per_second: 0.0,
+            overall_burst: 0.0,
+        }
     }
 }
 
@@ -80,7 +92,14 @@ pub struct Meter {
 
 impl Meter {
     /// Whether a request may pass; a refusal that follows an ignored wait names the broken rule.
-    pub fn check(&mut self, limits: &Limits, bot: i64, chat: Option<i64>, method: &str, counted: bool) -> Result<(), ApiError> {
+    pub fn check(
+        &mut self,
+        limits: &Limits,
+        bot: i64,
+        chat: Option<i64>,
+        method: &str,
+        counted: bool,
+    ) -> Result<(), ApiError> {
         let now = Instant::now();
         for scope in [(bot, None), (bot, chat)] {
             self.check_wait(scope, method, counted, now)?;
@@ -88,11 +107,22 @@ impl Meter {
         if !counted {
             return Ok(());
         }
-        let overall = self.bucket((bot, None), limits.overall_burst, now).take(limits.overall_per_second, limits.overall_burst, now);
+        let overall = self.bucket((bot, None), limits.overall_burst, now).take(
+            limits.overall_per_second,
+            limits.overall_burst,
+            now,
+        );
         self.refuse(overall, (bot, None), now)?;
         let Some(id) = chat else { return Ok(()) };
-        let group = if id < 0 && limits.group_per_minute > 0.0 { limits.group_per_minute / 60.0 } else { f64::INFINITY };
-        let rate = if limits.chat_per_second > 0.0 { limits.chat_per_second.min(group) } else if group.is_finite() { group } else { 0.0 };
+        let group =
+            if id < 0 && limits.group_per_minute > 0.0 { limits.group_per_minute / 60.0 } else { f64::INFINITY };
+        let rate = if limits.chat_per_second > 0.0 {
+            limits.chat_per_second.min(group)
+        } else if group.is_finite() {
+            group
+        } else {
+            0.0
+        };
         let wait = self.bucket((bot, chat), limits.chat_burst, now).take(rate, limits.chat_burst, now);
         self.refuse(wait, (bot, chat), now)
     }

@@ -34,7 +34,12 @@ impl Params {
         if let Some(query) = request.uri().query() {
             params.add_form(query.as_bytes());
         }
-        let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        let kind = request
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         if kind.starts_with("multipart/form-data") {
             params.add_multipart(request).await?;
             return Ok(params);
@@ -70,12 +75,15 @@ impl Params {
 
     async fn add_multipart(&mut self, request: Request) -> Result<(), ApiError> {
         let broken = |_| ApiError::broken("multipart", "can't parse multipart form");
-        let mut form = Multipart::from_request(request, &()).await.map_err(|_| ApiError::broken("multipart", "can't find boundary"))?;
+        let mut form = Multipart::from_request(request, &())
+            .await
+            .map_err(|_| ApiError::broken("multipart", "can't find boundary"))?;
         while let Some(part) = form.next_field().await.map_err(broken)? {
             let field = part.name().unwrap_or_default().to_owned();
             let name = part.file_name().map(str::to_owned);
             let mime = part.content_type().unwrap_or("application/octet-stream").to_owned();
-            let bytes = part.bytes().await.map_err(|_| ApiError::new(413, "Request Entity Too Large").as_rule("body_size"))?;
+            let bytes =
+                part.bytes().await.map_err(|_| ApiError::new(413, "Request Entity Too Large").as_rule("body_size"))?;
             match name {
                 Some(name) => self.uploads.push(Upload { field, name, mime, bytes }),
                 None => {
@@ -119,9 +127,9 @@ impl Params {
     pub fn json(&self, name: &str) -> Result<Option<Value>, ApiError> {
         match self.get(name) {
             Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-            Some(Value::String(text)) => {
-                serde_json::from_str(text).map(Some).map_err(|_| ApiError::broken("json", format!("can't parse {} JSON object", name.replace('_', " "))))
-            }
+            Some(Value::String(text)) => serde_json::from_str(text)
+                .map(Some)
+                .map_err(|_| ApiError::broken("json", format!("can't parse {} JSON object", name.replace('_', " ")))),
             other => Ok(other.cloned()),
         }
     }
@@ -130,7 +138,10 @@ impl Params {
     pub fn payload(&self) -> Value {
         let mut out = self.values.clone();
         for upload in &self.uploads {
-            out.insert(upload.field.clone(), json!({"file": upload.name, "mime": upload.mime, "size": upload.bytes.len()}));
+            out.insert(
+                upload.field.clone(),
+                json!({"file": upload.name, "mime": upload.mime, "size": upload.bytes.len()}),
+            );
         }
         Value::Object(out)
     }
@@ -141,7 +152,10 @@ pub fn unescape(text: &[u8]) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < text.len() {
-        let hex = text.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let hex = text
+            .get(at + 1..at + 3)
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match (text[at], hex) {
             (b'+', _) => out.push(b' '),
             (b'%', Some(byte)) => {
@@ -163,7 +177,9 @@ mod tests {
     fn a_form_and_an_object_read_alike() {
         let mut form = Params::default();
         form.add_form(b"chat_id=-5&text=a+b%26%C3%A9&reply_markup=%7B%22a%22%3A1%7D&silent=True&bad=%zz");
-        let object = Params::from_value(json!({"chat_id": -5, "text": "a b&é", "reply_markup": {"a": 1}, "silent": true, "bad": "%zz"}));
+        let object = Params::from_value(
+            json!({"chat_id": -5, "text": "a b&é", "reply_markup": {"a": 1}, "silent": true, "bad": "%zz"}),
+        );
         for params in [form, object] {
             assert_eq!(params.int("chat_id"), Some(-5));
             assert_eq!(params.text("text").as_deref(), Some("a b&é"));

@@ -38,8 +38,24 @@ pub fn is_blank(text: &str) -> bool {
 
 /// Every kind of entity that the platform knows, by the name it has on the wire.
 const KINDS: [&str; 18] = [
-    "mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number", "bold", "italic", "underline", "strikethrough", "spoiler",
-    "blockquote", "expandable_blockquote", "code", "pre", "text_link", "text_mention",
+    "mention",
+    "hashtag",
+    "cashtag",
+    "bot_command",
+    "url",
+    "email",
+    "phone_number",
+    "bold",
+    "italic",
+    "underline",
+    "strikethrough",
+    "spoiler",
+    "blockquote",
+    "expandable_blockquote",
+    "code",
+    "pre",
+    "text_link",
+    "text_mention",
 ];
 
 impl Entity {
@@ -106,10 +122,16 @@ pub fn explicit(text: &str, list: &Value) -> Result<Vec<Entity>, String> {
             continue;
         }
         if offset.saturating_add(length) > total {
-            return Err(format!("entity beginning at UTF-16 offset {offset} ends after the end of the text at UTF-16 offset {}", offset.saturating_add(length)));
+            return Err(format!(
+                "entity beginning at UTF-16 offset {offset} ends after the end of the text at UTF-16 offset {}",
+                offset.saturating_add(length)
+            ));
         }
         if !on_borders(text, offset, offset + length) {
-            return Err(format!("entity beginning at UTF-16 offset {offset} ends in a middle of a UTF-16 symbol at UTF-16 offset {}", offset + length));
+            return Err(format!(
+                "entity beginning at UTF-16 offset {offset} ends in a middle of a UTF-16 symbol at UTF-16 offset {}",
+                offset + length
+            ));
         }
         let argument = match kind {
             "text_link" => item["url"].as_str().map(str::to_owned),
@@ -158,7 +180,12 @@ impl Formatted {
         self.entities.sort_by(|a, b| a.offset.cmp(&b.offset).then(b.length.cmp(&a.length)));
         self.clear_code();
         let found = super::detect::find(&self.text);
-        let closed: Vec<Entity> = self.entities.iter().filter(|e| e.is_code() || matches!(e.kind, "text_link" | "text_mention")).cloned().collect();
+        let closed: Vec<Entity> = self
+            .entities
+            .iter()
+            .filter(|e| e.is_code() || matches!(e.kind, "text_link" | "text_mention"))
+            .cloned()
+            .collect();
         let known: Vec<(usize, usize, &str)> = self.entities.iter().map(|e| (e.offset, e.length, e.kind)).collect();
         self.entities.extend(found.into_iter().filter(|new| {
             !closed.iter().any(|entity| entity.overlaps(new)) && !known.contains(&(new.offset, new.length, new.kind))
@@ -177,7 +204,15 @@ impl Formatted {
         let cut = lead.min(first);
         let bytes: usize = {
             let mut at = 0;
-            self.text.chars().take_while(|c| { let inside = at < cut; at += c.len_utf16(); inside }).map(char::len_utf8).sum()
+            self.text
+                .chars()
+                .take_while(|c| {
+                    let inside = at < cut;
+                    at += c.len_utf16();
+                    inside
+                })
+                .map(char::len_utf8)
+                .sum()
         };
         self.text.drain(..bytes);
         let total = units(&self.text);

@@ -1,0 +1,190 @@
+//! The method table and the way of one request through faults, limits and its method.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::error::ApiError;
+use super::fault::{Fault, Kind, Target, When};
+use super::params::Params;
+use super::world::World;
+use super::{Telegram, edit, info, poll, send};
+
+/// One request as its method sees it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub token: &'a str,
+    pub bot: i64,
+    /// The method as the documentation writes it.
+    pub method: &'static str,
+    pub params: &'a Params,
+}
+
+type Run = fn(&mut World, &Asked<'_>) -> Result<Value, ApiError>;
+
+struct Method {
+    name: &'static str,
+    /// Whether it counts against the pace of sending.
+    paced: bool,
+    run: Run,
+}
+
+const fn paced(name: &'static str, run: Run) -> Method {
+    Method { name, paced: true, run }
+}
+
+const fn free(name: &'static str, run: Run) -> Method {
+    Method { name, paced: false, run }
+}
+
+const METHODS: [Method; 33] = [
+    paced("sendMessage", send::message),
+    paced("sendDocument", send::document),
+    paced("sendPhoto", send::photo),
+    paced("sendMediaGroup", send::album),
+    paced("copyMessage", send::copy),
+    paced("forwardMessage", send::forward),
+    free("sendMessageDraft", send::draft),
+    free("sendChatAction", send::action),
+    paced("editMessageText", edit::message_text),
+    paced("editMessageCaption", edit::message_caption),
+    paced("editMessageReplyMarkup", edit::message_markup),
+    free("deleteMessage", edit::delete),
+    free("setMessageReaction", edit::reaction),
+    free("answerCallbackQuery", edit::answer_press),
+    free("getMe", info::me),
+    free("getFile", info::file),
+    free("getChat", info::chat_info),
+    free("getChatMember", info::member),
+    free("getChatAdministrators", info::administrators),
+    free("createForumTopic", info::topic),
+    free("setMyCommands", info::set_commands),
+    free("getMyCommands", info::commands),
+    free("deleteMyCommands", info::delete_commands),
+    free("setWebhook", info::set_webhook),
+    free("deleteWebhook", info::delete_webhook),
+    free("getWebhookInfo", info::webhook),
+    free("setMyName", info::truth),
+    free("setMyDescription", info::truth),
+    free("setMyShortDescription", info::truth),
+    free("setChatMenuButton", info::truth),
+    free("close", info::truth),
+    free("logOut", info::truth),
+    // Answered by the poll itself, which waits; here so that the name is known.
+    free(poll::METHOD, info::truth),
+];
+
+/// How a request ends.
+#[derive(Debug)]
+pub enum Ending {
+    Answer(Result<Value, ApiError>),
+    /// The connection is to be closed without a word.
+    Cut,
+}
+
+impl Ending {
+    /// Status and body of the answer; nothing when there is none.
+    pub fn wire(self) -> Option<(u16, Value)> {
+        match self {
+            Self::Answer(Ok(result)) => Some((200, json!({"ok": true, "result": result}))),
+            Self::Answer(Err(error)) => Some((error.code, error.json())),
+            Self::Cut => None,
+        }
+    }
+}
+
+impl Telegram {
+    /// Answers one request of a bot.
+    pub async fn request(&self, token: &str, method: &str, params: Result<Params, ApiError>) -> Ending {
+        let (bot, method) = match self.identify(token, method) {
+            Ok(known) => known,
+            Err(error) => return Ending::Answer(Err(error)),
+        };
+        let params = match params {
+            Ok(params) => params,
+            Err(error) => return Ending::Answer(self.write(|world| refuse(world, method.name, error))),
+        };
+        let asked = Asked { token, bot, method: method.name, params: &params };
+        let target = Target { method: method.name, chat: params.int("chat_id"), marked: marked(&params) };
+        if let Some(delay) = self.write(|world| world.faults.hit(&[Kind::Delay], target)) {
+            self.pause(Duration::from_secs_f64(delay.seconds.unwrap_or(1.0).clamp(0.0, 3_600.0))).await;
+        }
+        let dropped = self.write(|world| world.faults.hit(&[Kind::Drop], target)).map(|fault| fault.when);
+        if dropped == Some(When::Before) {
+            return Ending::Cut;
+        }
+        let ending = if method.name == poll::METHOD {
+            self.poll(&asked, target).await
+        } else {
+            Ending::Answer(self.write(|world| guarded(world, &asked, method, target)))
+        };
+        if dropped.is_some() { Ending::Cut } else { ending }
+    }
+
+    fn identify(&self, token: &str, method: &str) -> Result<(i64, &'static Method), ApiError> {
+        let known = METHODS.iter().find(|known| known.name.eq_ignore_ascii_case(method));
+        self.write(|world| {
+            let Some(bot) = world.bot(token).map(|bot| bot.id) else {
+                world.violation("token", method, "no such bot");
+                return Err(ApiError::new(401, "Unauthorized"));
+            };
+            let Some(known) = known else {
+                world.violation("unknown_method", method, "Not Found");
+                return Err(ApiError::new(404, "Not Found"));
+            };
+            *world.stats.requests.entry(known.name.to_owned()).or_default() += 1;
+            Ok((bot, known))
+        })
+    }
+}
+
+fn marked(params: &Params) -> bool {
+    ["parse_mode", "entities", "caption_entities"]
+        .iter()
+        .any(|name| params.text(name).is_some_and(|value| !value.is_empty() && value != "[]"))
+}
+
+/// Runs a method behind the ordered faults and the limits, and counts what broke a rule.
+fn guarded(world: &mut World, asked: &Asked<'_>, method: &Method, target: Target<'_>) -> Result<Value, ApiError> {
+    let result = world
+        .meter
+        .check(&world.limits, asked.bot, target.chat, method.name, method.paced)
+        .and_then(|()| ordered(world, asked, target).map_or(Ok(()), Err))
+        .and_then(|()| (method.run)(world, asked));
+    result.or_else(|error| refuse(world, method.name, error))
+}
+
+/// The error that somebody ordered for this request.
+pub fn ordered(world: &mut World, asked: &Asked<'_>, target: Target<'_>) -> Option<ApiError> {
+    let fault = world.faults.hit(&[Kind::RateLimit, Kind::Error, Kind::RefuseMarkup], target)?;
+    Some(match fault.kind {
+        Kind::RateLimit => {
+            let method = fault.method.filter(|method| method != "*");
+            world.meter.hold((asked.bot, target.chat), fault.seconds.unwrap_or(1.0), method)
+        }
+        Kind::RefuseMarkup => ApiError::bad("can't parse entities: Unsupported start tag \"refused\" at byte offset 0"),
+        _ => failure(&fault),
+    })
+}
+
+fn failure(fault: &Fault) -> ApiError {
+    let status = fault.status.filter(|status| (400..600).contains(status)).unwrap_or(500);
+    let words = match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        409 => "Conflict",
+        502 => "Bad Gateway",
+        504 => "Gateway Timeout",
+        _ => "Internal Server Error",
+    };
+    ApiError::new(status, fault.description.clone().unwrap_or_else(|| words.to_owned()))
+}
+
+fn refuse(world: &mut World, method: &str, error: ApiError) -> Result<Value, ApiError> {
+    if let Some(rule) = error.rule {
+        world.violation(rule, method, error.description.clone());
+    }
+    Err(error)
+}

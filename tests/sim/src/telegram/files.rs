@@ -1,0 +1,128 @@
+//! Files in both directions, kept in memory up to a sum.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::error::ApiError;
+
+/// How much is kept in all; the oldest files are forgotten first.
+const KEPT_BYTES: usize = 256 * 1024 * 1024;
+/// A bot may download at most this.
+pub const MAX_DOWNLOAD: u64 = 20_000_000;
+/// A bot may upload at most this, and a photo of at most the other.
+pub const MAX_UPLOAD: usize = 50 * 1024 * 1024;
+pub const MAX_PHOTO: usize = 10 * 1024 * 1024;
+
+#[derive(Clone, Debug)]
+pub struct File {
+    pub id: String,
+    pub name: String,
+    pub mime: String,
+    /// What the platform says the size is; a test may claim more than it stores.
+    pub size: u64,
+    pub path: String,
+    pub bytes: Bytes,
+    pub photo: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Files {
+    kept: VecDeque<File>,
+    total: usize,
+    made: u64,
+}
+
+impl Files {
+    pub fn add(&mut self, name: &str, mime: &str, bytes: Bytes, size: Option<u64>, photo: bool) -> File {
+        self.made += 1;
+        let extension = name
+            .rsplit_once('.')
+            .map(|(_, ending)| ending)
+            .filter(|ending| !ending.is_empty() && ending.bytes().all(|c| c.is_ascii_alphanumeric()));
+        let folder = if photo { "photos" } else { "documents" };
+        let file = File {
+            id: format!("BQACAgIAAxkBAAI{:06}", self.made),
+            name: name.to_owned(),
+            mime: mime.to_owned(),
+            size: size.unwrap_or(bytes.len() as u64),
+            path: format!("{folder}/file_{}.{}", self.made, extension.unwrap_or(if photo { "jpg" } else { "bin" })),
+            bytes,
+            photo,
+        };
+        self.total += file.bytes.len();
+        self.kept.push_back(file.clone());
+        while self.total > KEPT_BYTES || self.kept.len() > 10_000 {
+            let Some(old) = self.kept.pop_front() else { break };
+            self.total -= old.bytes.len();
+        }
+        file
+    }
+
+    pub fn by_id(&self, id: &str) -> Option<&File> {
+        self.kept.iter().find(|file| file.id == id)
+    }
+
+    pub fn by_path(&self, path: &str) -> Option<&File> {
+        self.kept.iter().find(|file| file.path == path)
+    }
+
+    /// What `getFile` answers.
+    pub fn describe(&self, id: &str) -> Result<Value, ApiError> {
+        let file =
+            self.by_id(id).ok_or_else(|| ApiError::bad("wrong file_id or the file is temporarily unavailable"))?;
+        if file.size > MAX_DOWNLOAD {
+            return Err(ApiError::broken("download_size", "file is too big"));
+        }
+        Ok(json!({"file_id": file.id, "file_unique_id": file.unique(), "file_size": file.size, "file_path": file.path}))
+    }
+}
+
+impl File {
+    fn unique(&self) -> String {
+        format!("AgAD{}", &self.id[self.id.len() - 6..])
+    }
+
+    /// The field of a message that carries the file, and its value.
+    pub fn media(&self) -> (&'static str, Value) {
+        let common = json!({"file_id": self.id, "file_unique_id": self.unique(), "file_size": self.size});
+        if !self.photo {
+            let mut out = json!({"file_name": self.name, "mime_type": self.mime});
+            merge(&mut out, &common);
+            return ("document", out);
+        }
+        let (width, height) = self.dimensions();
+        let scale = 90.0 / f64::from(width.max(height).max(90));
+        let mut small =
+            json!({"width": (f64::from(width) * scale) as u32, "height": (f64::from(height) * scale) as u32});
+        merge(&mut small, &common);
+        let mut large = json!({"width": width, "height": height});
+        merge(&mut large, &common);
+        small["file_size"] = json!(self.size.min(2_000));
+        ("photo", json!([small, large]))
+    }
+
+    /// Whether the bytes begin as one of the pictures that the platform takes.
+    pub fn is_picture(bytes: &[u8]) -> bool {
+        bytes.starts_with(b"\x89PNG\r\n\x1a\n")
+            || bytes.starts_with(b"\xff\xd8\xff")
+            || bytes.starts_with(b"GIF8")
+            || bytes.get(8..12) == Some(b"WEBP")
+    }
+
+    fn dimensions(&self) -> (u32, u32) {
+        let number =
+            |from: usize| self.bytes.get(from..from + 4).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes);
+        match (self.bytes.starts_with(b"\x89PNG"), number(16), number(20)) {
+            (true, Some(width), Some(height)) => (width, height),
+            _ => (800, 600),
+        }
+    }
+}
+
+fn merge(into: &mut Value, from: &Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from.clone());
+    }
+}

@@ -1,0 +1,215 @@
+//! What a bot asks and sets besides messages: itself, chats, members, commands, topics, files.
+
+use serde_json::{Map, Value, json};
+
+use super::api::Asked;
+use super::error::ApiError;
+use super::send::chat;
+use super::world::{Author, Chat, ChatKind, Message, User, World, now};
+
+type Answer = Result<Value, ApiError>;
+
+pub fn me(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let privacy = world.privacy;
+    let bot = world.bots.get(asked.token).ok_or_else(|| ApiError::new(401, "Unauthorized"))?;
+    let mut out = bot.json();
+    for (name, value) in [
+        ("can_join_groups", true),
+        ("can_read_all_group_messages", !privacy),
+        ("supports_inline_queries", false),
+        ("can_connect_to_business", false),
+        ("has_main_web_app", false),
+    ] {
+        out[name] = json!(value);
+    }
+    Ok(out)
+}
+
+pub fn truth(_: &mut World, _: &Asked<'_>) -> Answer {
+    Ok(json!(true))
+}
+
+pub fn file(world: &mut World, asked: &Asked<'_>) -> Answer {
+    world.files.describe(&asked.params.text("file_id").unwrap_or_default())
+}
+
+pub fn chat_info(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let id = chat(world, asked)?;
+    let mut out = world.chats.get(&id).map(Chat::json).unwrap_or_default();
+    out["accent_color_id"] = json!(0);
+    out["max_reaction_count"] = json!(11);
+    out["accepted_gift_types"] = json!({"unlimited_gifts": false, "limited_gifts": false, "unique_gifts": false, "premium_subscription": false, "gifts_from_channels": false});
+    Ok(out)
+}
+
+pub fn member(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let id = chat(world, asked)?;
+    let who = asked.params.int("user_id").unwrap_or_default();
+    if who == asked.bot {
+        return Ok(administrator(world.author_json(Author::Bot(who))));
+    }
+    let user = world.user_by_id(who).map(User::json).ok_or_else(|| ApiError::bad("invalid user_id specified"))?;
+    let present = world.chats.get(&id).is_some_and(|chat| chat.members.contains(&who));
+    Ok(json!({"user": user, "status": if present { "member" } else { "left" }}))
+}
+
+pub fn administrators(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let id = chat(world, asked)?;
+    if world.chats.get(&id).is_some_and(|chat| chat.kind == ChatKind::Private) {
+        return Err(ApiError::bad("there are no administrators in the private chat"));
+    }
+    Ok(json!([administrator(world.author_json(Author::Bot(asked.bot)))]))
+}
+
+fn administrator(user: Value) -> Value {
+    let mut out = json!({"user": user, "status": "administrator"});
+    for right in [
+        "can_be_edited",
+        "is_anonymous",
+        "can_manage_chat",
+        "can_delete_messages",
+        "can_manage_video_chats",
+        "can_restrict_members",
+        "can_promote_members",
+        "can_change_info",
+        "can_invite_users",
+        "can_post_stories",
+        "can_edit_stories",
+        "can_delete_stories",
+    ] {
+        out[right] = json!(right == "can_manage_chat" || right == "can_delete_messages");
+    }
+    out
+}
+
+pub fn topic(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let id = chat(world, asked)?;
+    let name = asked.params.text("name").unwrap_or_default();
+    if name.is_empty() || name.chars().count() > 128 {
+        return Err(ApiError::broken("topic_name", "TOPIC_TITLE_EMPTY"));
+    }
+    let chat =
+        world.chats.get_mut(&id).filter(|chat| chat.forum).ok_or_else(|| ApiError::bad("the chat is not a forum"))?;
+    let thread = add_topic(chat, &name, Author::Bot(asked.bot));
+    Ok(json!({"message_thread_id": thread, "name": name, "icon_color": 7_322_096}))
+}
+
+/// Opens a topic; its number is that of the message that says so.
+pub fn add_topic(chat: &mut Chat, name: &str, author: Author) -> i64 {
+    // Number one belongs to the general topic.
+    chat.last_message = chat.last_message.max(1);
+    let mut extra = Map::new();
+    extra.insert("forum_topic_created".into(), json!({"name": name, "icon_color": 7_322_096}));
+    let made = Message {
+        id: 0,
+        date: now(),
+        author,
+        thread: None,
+        text: Default::default(),
+        media: None,
+        reply_to: None,
+        markup: None,
+        edited: None,
+        extra,
+    };
+    let id = chat.add(made);
+    if let Some(message) = chat.messages.get_mut(&id) {
+        message.thread = Some(id);
+    }
+    chat.topics.insert(id, name.to_owned());
+    id
+}
+
+pub fn set_commands(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let commands = asked.params.json("commands")?.unwrap_or_default();
+    let list = commands
+        .as_array()
+        .ok_or_else(|| ApiError::broken("commands", "can't parse commands: expected an Array of BotCommand"))?;
+    if list.len() > 100 {
+        return Err(ApiError::broken("commands", "BOT_COMMANDS_TOO_MUCH"));
+    }
+    for command in list {
+        let name = command["command"].as_str().unwrap_or_default();
+        let name = name.strip_prefix('/').unwrap_or(name);
+        if !(1..=32).contains(&name.len()) || !name.bytes().all(|c| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'_')) {
+            return Err(ApiError::broken("command_name", "BOT_COMMAND_INVALID"));
+        }
+        let description = command["description"].as_str().unwrap_or_default();
+        if !(1..=256).contains(&description.chars().count()) {
+            return Err(ApiError::broken("command_description", "BOT_COMMAND_DESCRIPTION_INVALID"));
+        }
+    }
+    let key = command_key(world, asked)?;
+    if let Some(bot) = world.bots.get_mut(asked.token) {
+        if bot.commands.len() >= 1_000 {
+            return Err(ApiError::bad("too many command lists"));
+        }
+        bot.commands.insert(key, commands);
+    }
+    Ok(json!(true))
+}
+
+pub fn commands(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let key = command_key(world, asked)?;
+    Ok(world.bots.get(asked.token).and_then(|bot| bot.commands.get(&key).cloned()).unwrap_or(json!([])))
+}
+
+pub fn delete_commands(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let key = command_key(world, asked)?;
+    if let Some(bot) = world.bots.get_mut(asked.token) {
+        bot.commands.remove(&key);
+    }
+    Ok(json!(true))
+}
+
+/// Scope and language of a list of commands, checked.
+fn command_key(world: &World, asked: &Asked<'_>) -> Result<(String, String), ApiError> {
+    let scope = asked.params.json("scope")?.unwrap_or(json!({"type": "default"}));
+    let known = |field: &str| scope[field].as_i64().or_else(|| scope[field].as_str().and_then(|id| id.parse().ok()));
+    let here = || match known("chat_id").filter(|id| world.chats.contains_key(id)) {
+        Some(id) => Ok(id.to_string()),
+        None => Err(ApiError::bad("chat not found")),
+    };
+    let kind = scope["type"].as_str().unwrap_or_default();
+    let place = match kind {
+        "default" | "all_private_chats" | "all_group_chats" | "all_chat_administrators" => kind.to_owned(),
+        "chat" | "chat_administrators" => format!("{kind}:{}", here()?),
+        "chat_member" => format!("{kind}:{}:{}", here()?, known("user_id").unwrap_or_default()),
+        _ => return Err(ApiError::broken("command_scope", "can't parse BotCommandScope: Unsupported type specified")),
+    };
+    let language = asked.params.text("language_code").unwrap_or_default();
+    if !language.is_empty() && (language.len() != 2 || !language.bytes().all(|c| c.is_ascii_lowercase())) {
+        return Err(ApiError::broken("language_code", "invalid language code specified"));
+    }
+    Ok((place, language))
+}
+
+pub fn set_webhook(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let url = asked.params.text("url").unwrap_or_default();
+    if !url.is_empty() && !url.starts_with("https://") {
+        return Err(ApiError::broken("webhook", "bad webhook: An HTTPS URL must be provided for webhook"));
+    }
+    hook(world, asked, (!url.is_empty()).then_some(url))
+}
+
+pub fn delete_webhook(world: &mut World, asked: &Asked<'_>) -> Answer {
+    hook(world, asked, None)
+}
+
+fn hook(world: &mut World, asked: &Asked<'_>, url: Option<String>) -> Answer {
+    let dropped = asked.params.flag("drop_pending_updates");
+    if let Some(bot) = world.bots.get_mut(asked.token) {
+        bot.webhook = url;
+        if dropped {
+            bot.queue.clear();
+        }
+    }
+    Ok(json!(true))
+}
+
+pub fn webhook(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let bot = world.bots.get(asked.token).ok_or_else(|| ApiError::new(401, "Unauthorized"))?;
+    Ok(
+        json!({"url": bot.webhook.clone().unwrap_or_default(), "has_custom_certificate": false, "pending_update_count": bot.queue.len()}),
+    )
+}
