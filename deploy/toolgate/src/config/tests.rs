@@ -1,0 +1,198 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+/// The configuration of the design page, key by key.
+const FULL: &str = r#"
+listen: 127.0.0.1:8787
+admin_token: env:TOOLGATE_ADMIN_TOKEN
+clients:
+  desktop:  { token: env:DESKTOP_TOKEN, platform: api, tenant: desktop }
+store: sqlite:toolgate.db
+tools: [tools/]
+policies: platform-policies/
+platforms:
+  telegram: { token: env:TELEGRAM_TOKEN, mode: polling }
+  discord:  { token: env:DISCORD_TOKEN }
+  slack:    { bot_token: env:SLACK_BOT_TOKEN, app_token: env:SLACK_APP_TOKEN }
+model: { provider: ollama, name: "qwen3:8b", base_url: "http://127.0.0.1:11434", context_tokens: 32768 }
+mcp_servers:
+  - { id: my_mcp_server, url: "http://127.0.0.1:3000/mcp", transport: streamable-http }
+  - { id: files, transport: stdio, command: [npx, -y, "@modelcontextprotocol/server-filesystem", /srv/files] }
+credential_store:
+  order_api:  { type: bearer, token: env:ORDER_TOKEN }
+  report_api: { type: oauth2_client_credentials, token_url: https://host/token, client_id: env:A, client_secret: env:B, scopes: [read] }
+  hook_api:   { type: hmac, secret: env:C, algorithm: sha256, header: X-Signature, signed: [timestamp, body] }
+"#;
+
+fn read(text: &str) -> Result<Loaded, Vec<Finding>> {
+    parse(Some(Path::new("conf/toolgate.yaml")), text, [])
+}
+
+fn check(text: &str, expected: Expect) {
+    let lines = match read(text) {
+        Ok(loaded) => loaded.warnings,
+        Err(errors) => errors,
+    };
+    expected.assert_eq(&lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[test]
+fn every_key_is_read_and_what_comes_later_is_said() {
+    check(
+        FULL,
+        expect![[r#"
+        conf/toolgate.yaml:11:13: 'platforms.discord' is not active in this version
+        conf/toolgate.yaml:12:13: 'platforms.slack' is not active in this version
+        conf/toolgate.yaml:13:8: 'model' is not active in this version
+        conf/toolgate.yaml:15:3: 'mcp_servers' is not active in this version
+        conf/toolgate.yaml:18:3: 'credential_store' is not active in this version
+    "#]],
+    );
+    let config = read(FULL).unwrap().config;
+    assert_eq!(config.tools, [Path::new("conf/tools/")]);
+    assert_eq!(config.store.to_string(), "sqlite:conf/toolgate.db");
+    assert_eq!(config.platforms.telegram[0].name, "main");
+    assert_eq!(config.clients[0].tenant.as_deref(), Some("desktop"));
+}
+
+#[test]
+fn nothing_at_all_means_the_defaults() {
+    let config = parse(None, "", []).unwrap().config;
+    assert_eq!(config.listen.to_string(), "127.0.0.1:8787");
+    assert_eq!(config.store.to_string(), "sqlite:toolgate.db");
+    assert_eq!((config.file, config.platforms.telegram.len()), (None, 0));
+}
+
+#[test]
+fn mistakes_are_placed_and_the_nearest_key_is_named() {
+    check(
+        "lisen: 127.0.0.1:1\nplatforms:\n  telegrm: { token: env:T }\n  telegram: { tokn: env:T, mode: pollin }\n",
+        expect![[r#"
+            conf/toolgate.yaml:1:1: unknown key 'lisen': did you mean 'listen'?
+            conf/toolgate.yaml:3:3: unknown key 'telegrm' in 'platforms': did you mean 'telegram'?
+            conf/toolgate.yaml:4:13: 'platforms.telegram.token' is missing
+            conf/toolgate.yaml:4:15: unknown key 'tokn' in 'platforms.telegram': did you mean 'token'?
+            conf/toolgate.yaml:4:34: 'platforms.telegram.mode' must be one of polling, webhook: did you mean 'polling'?
+        "#]],
+    );
+    check(
+        "listen: 8787\nstore: mysql://x\nzzz: 1\n",
+        expect![[r#"
+        conf/toolgate.yaml:1:9: 'listen' must be an address and a port such as 127.0.0.1:8787 or [::1]:8787
+        conf/toolgate.yaml:2:8: 'store' must be sqlite:FILE, redis://HOST:PORT/DB or rediss://…
+        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: listen, admin_token, clients, store, store_sync, store_prefix, audit, tools, policies, platforms, limits, log, model, mcp_servers, credential_store
+    "#]],
+    );
+    check(
+        "- a\n",
+        expect![[r#"
+        conf/toolgate.yaml:1:1: 'the file' must be a map, not a list
+    "#]],
+    );
+    check(
+        "limits: { lane: 0, drain: soon }\nlog: { level: info, format: xml }\n",
+        expect![[r#"
+        conf/toolgate.yaml:1:17: 'limits.lane' must be a whole number above 0
+        conf/toolgate.yaml:1:27: 'limits.drain' must be a time such as 500ms, 30s, 5m, 24h or 7d
+        conf/toolgate.yaml:2:29: 'log.format' must be one of text, json
+    "#]],
+    );
+}
+
+#[test]
+fn a_literal_secret_is_refused_and_never_repeated() {
+    let text = "admin_token: sk_live_1\nclients: { a: { token: 123456789 } }\n\
+                platforms: { telegram: { token: '123:sk_live_2' }, slack: { bot_token: xoxb-sk_live_3 } }\n\
+                credential_store: { x: { type: bearer, token: sk_live_4 } }\n";
+    check(
+        text,
+        expect![[r#"
+        conf/toolgate.yaml:1:14: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        conf/toolgate.yaml:2:24: 'clients.a.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        conf/toolgate.yaml:3:33: 'platforms.telegram.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        conf/toolgate.yaml:3:72: 'platforms.slack.bot_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        conf/toolgate.yaml:4:47: 'credential_store.x.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+    "#]],
+    );
+    let all = read(text).unwrap_err().iter().map(ToString::to_string).collect::<String>();
+    assert!(!all.contains("sk_live") && !all.contains("123456789"));
+}
+
+#[test]
+fn a_list_of_accounts_needs_names_of_their_own() {
+    check(
+        "platforms:\n  telegram:\n    - { token: env:A }\n    - { name: b, token: env:B }\n    - { name: b, token: env:C }\n",
+        expect![[r#"
+            conf/toolgate.yaml:3:7: 'platforms.telegram[0].name' is missing: accounts in a list need names
+            conf/toolgate.yaml:5:7: two accounts of 'telegram' are named 'b'
+        "#]],
+    );
+    let config =
+        read("platforms: { telegram: [{ name: a, token: env:A, api_url: 'http://127.0.0.1:1/t/' }] }").unwrap();
+    assert_eq!(config.config.platforms.telegram[0].api_url.as_deref(), Some("http://127.0.0.1:1/t"));
+}
+
+#[test]
+fn a_webhook_is_checked_and_said_to_be_not_active() {
+    check(
+        "platforms: { telegram: { token: env:T, mode: webhook, webhook: { url: 'https://h/x', secret: literal } } }",
+        expect![[r#"
+            conf/toolgate.yaml:1:94: 'platforms.telegram.webhook.secret': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        "#]],
+    );
+    check(
+        "platforms: { telegram: { token: env:T, mode: webhook } }",
+        expect![[r#"
+        conf/toolgate.yaml:1:46: 'platforms.telegram.mode: webhook' is not active in this version; polling is used
+    "#]],
+    );
+}
+
+#[test]
+fn a_variable_replaces_a_key_and_is_named_in_its_errors() {
+    let variables = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let with = variables(&[
+        ("TOOLGATE__LISTEN", "127.0.0.1:9"),
+        ("TOOLGATE__TOOLS", "[a, b]"),
+        ("TOOLGATE__PLATFORMS__TELEGRAM__TOKEN", "env:OTHER"),
+        ("TOOLGATE__LIMITS__LANE", "5"),
+        ("TOOLGATE_ADMIN_TOKEN", "not an override"),
+    ]);
+    let config = parse(None, "platforms: { telegram: { token: env:T } }", with).unwrap().config;
+    assert_eq!(config.listen.to_string(), "127.0.0.1:9");
+    assert_eq!((config.tools.len(), config.limits.lane), (2, 5));
+    assert_eq!(config.platforms.telegram[0].token.reference(), "env:OTHER");
+
+    let wrong =
+        variables(&[("TOOLGATE__LISEN", "x"), ("TOOLGATE__LISTEN__PORT", "1"), ("TOOLGATE__ADMIN_TOKEN", "sk_live_1")]);
+    let errors = parse(None, "listen: 127.0.0.1:1", wrong).unwrap_err();
+    let text = errors.iter().map(|line| format!("{line}\n")).collect::<String>();
+    expect![[r#"
+        TOOLGATE__LISTEN__PORT: 'port' stands inside of something that is not a map
+        TOOLGATE__ADMIN_TOKEN: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        TOOLGATE__LISEN: unknown key 'lisen': did you mean 'listen'?
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn a_password_in_the_store_is_not_printed() {
+    let loaded = read("store: redis://u:hunter2@127.0.0.1:6379/0").unwrap();
+    assert_eq!(loaded.config.store.to_string(), "redis://***@127.0.0.1:6379/0");
+    assert!(!format!("{:?}", loaded.config).contains("hunter2"));
+    check(
+        "store: redis://u:hunter2@127.0.0.1:6379/0",
+        expect![[r#"
+        conf/toolgate.yaml:1:8: 'store' has a password in it: put the whole URL into a secret and write store: env:NAME
+    "#]],
+    );
+    check(
+        "store: redis-cluster://a,b",
+        expect![[r#"
+        conf/toolgate.yaml:1:8: 'store' 'redis-cluster' is not supported in this version; use redis:// with one server
+    "#]],
+    );
+    check("store: env:STORE_URL", expect![[r#""#]]);
+}

@@ -1,0 +1,3 @@
+//! What `toolgate demo` serves beside the gateway: small web services, the tools that call them, and the playground.
+
+pub mod services;
