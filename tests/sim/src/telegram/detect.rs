@@ -40,7 +40,7 @@ fn at_place(rest: &str, before: Option<char>) -> Option<(&'static str, usize)> {
         '/' if !before.is_some_and(|c| matches!(c, '/' | '<' | '>')) => {
             command(rest).map(|length| ("bot_command", length))
         }
-        '#' => tag(rest, |c| is_word(c), 256).map(|length| ("hashtag", length)),
+        '#' => tag(rest).map(|length| ("hashtag", length)),
         '$' => cashtag(rest).map(|length| ("cashtag", length)),
         c if c.is_alphanumeric() => link(rest, before),
         _ => None,
@@ -76,11 +76,11 @@ fn command(rest: &str) -> Option<usize> {
     (!next.is_some_and(|c| is_word(c) || matches!(c, '/' | '<' | '>'))).then_some(length)
 }
 
-fn tag(rest: &str, fits: impl Fn(char) -> bool, most: usize) -> Option<usize> {
-    let length = run(&rest[1..], fits);
+fn tag(rest: &str) -> Option<usize> {
+    let length = run(&rest[1..], is_word);
     let body = &rest[1..1 + length];
     (length > 0
-        && body.chars().count() <= most
+        && body.chars().count() <= 256
         && body.chars().any(|c| !c.is_ascii_digit())
         && !rest[1 + length..].starts_with('#'))
     .then_some(1 + length)

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::api::Asked;
+use super::cast::{Author, Message, now};
 use super::error::ApiError;
 use super::markup;
 use super::send::{announce, caption, chat, text};
 use super::text::units;
 use super::transcript::{Kind, now_ms};
-use super::world::{Author, Message, World, now};
+use super::world::World;
 
 /// How long a bot may delete what others wrote, in seconds.
 const DELETE_WINDOW: i64 = 48 * 3_600;

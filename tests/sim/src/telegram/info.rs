@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::api::Asked;
+use super::cast::{Author, Chat, ChatKind, Message, User, now};
 use super::error::ApiError;
 use super::send::chat;
-use super::world::{Author, Chat, ChatKind, Message, User, World, now};
+use super::world::World;
 
 type Answer = Result<Value, ApiError>;
 

@@ -7,17 +7,20 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 mod api;
+mod cast;
 mod detect;
 mod edit;
 mod error;
 pub mod fault;
 mod files;
 pub mod html;
+mod inbound;
 mod info;
 mod limits;
 mod markup;
 mod params;
 mod people;
+mod places;
 mod poll;
 mod routes;
 mod send;
@@ -63,7 +66,7 @@ pub struct Telegram {
 impl Telegram {
     pub fn new(setup: Setup, stop: CancellationToken) -> Self {
         let mut world = World::new(setup.username, setup.privacy, setup.limits);
-        world.add_chat("general", world::ChatKind::Supergroup, "General");
+        world.add_chat("general", cast::ChatKind::Supergroup, "General");
         Self { world: Mutex::new(world), updates: watch::Sender::new(0), stop }
     }
 

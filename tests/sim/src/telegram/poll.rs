@@ -7,10 +7,11 @@ use tokio::time::Instant;
 
 use super::Telegram;
 use super::api::{Asked, Ending, ordered};
+use super::cast::Bot;
 use super::error::ApiError;
 use super::fault::{Kind, Target};
 use super::params::Params;
-use super::world::{Bot, World};
+use super::world::World;
 
 pub const METHOD: &str = "getUpdates";
 /// The longest that a poll waits, whatever is asked.
@@ -103,10 +104,10 @@ fn look(world: &mut World, token: &str, poll: &Poll) -> Look {
     let mut out = std::mem::take(&mut bot.again);
     out.truncate(poll.limit);
     let ready = bot.queue.iter().filter(|(id, _)| *id >= poll.offset).take(poll.limit - out.len());
-    let fresh: Vec<Value> = ready.map(|(_, update)| update.clone()).collect();
-    for update in &fresh {
-        if !bot.past.contains(update) {
-            bot.past.push_back(update.clone());
+    let fresh: Vec<(i64, Value)> = ready.cloned().collect();
+    for (id, update) in &fresh {
+        if !bot.past.iter().any(|(known, _)| known == id) {
+            bot.past.push_back((*id, update.clone()));
             if *duplicates > 0 {
                 *duplicates -= 1;
                 bot.again.push(update.clone());
@@ -116,7 +117,7 @@ fn look(world: &mut World, token: &str, poll: &Poll) -> Look {
     while bot.past.len() > REMEMBERED {
         bot.past.pop_front();
     }
-    out.extend(fresh);
+    out.extend(fresh.into_iter().map(|(_, update)| update));
     if out.is_empty() { Look::Nothing } else { Look::Updates(out) }
 }
 
@@ -125,7 +126,10 @@ impl Bot {
     fn allow(&mut self, params: &Params) -> Result<(), ApiError> {
         let Some(list) = params.json("allowed_updates")? else { return Ok(()) };
         let Some(kinds) = list.as_array() else {
-            return Err(ApiError::broken("allowed_updates", "can't parse allowed_updates: expected an Array of String"));
+            return Err(ApiError::broken(
+                "allowed_updates",
+                "can't parse allowed_updates: expected an Array of String",
+            ));
         };
         let kinds: Vec<String> = kinds.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).take(100).collect();
         self.allowed = (!kinds.is_empty()).then_some(kinds);

@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::api::Asked;
+use super::cast::{Author, Chat, ChatKind, Message, Standing, now};
 use super::error::ApiError;
 use super::files::{File, MAX_PHOTO, MAX_UPLOAD};
 use super::text::{Formatted, explicit, is_blank};
 use super::transcript::{By, Entry, FileSeen, Kind};
-use super::world::{Author, Chat, ChatKind, Message, Standing, World, now};
+use super::world::World;
 use super::{html, markup};
 
 const MAX_TEXT: usize = 4_096;

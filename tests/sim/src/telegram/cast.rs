@@ -1,0 +1,182 @@
+//! Who and what there is: people, chats, messages, bots, each with its shape on the wire.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::{Map, Value, json};
+
+use super::text::Formatted;
+use super::transcript::now_ms;
+use super::world::{KEPT_MESSAGES, KEPT_UPDATES};
+
+#[derive(Clone, Debug)]
+pub struct User {
+    pub id: i64,
+    pub name: String,
+    pub language: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChatKind {
+    Private,
+    Group,
+    Supergroup,
+    Channel,
+}
+
+/// Whether a bot still reaches a chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Open,
+    /// The person blocked the bot, or the group removed it.
+    Shut,
+    Gone,
+    Upgraded(i64),
+}
+
+#[derive(Clone, Debug)]
+pub struct Chat {
+    pub id: i64,
+    pub name: String,
+    pub kind: ChatKind,
+    pub title: String,
+    pub forum: bool,
+    pub standing: Standing,
+    pub user: Option<i64>,
+    pub members: BTreeSet<i64>,
+    pub topics: BTreeMap<i64, String>,
+    pub messages: BTreeMap<i64, Message>,
+    pub last_message: i64,
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    User(i64),
+    Bot(i64),
+}
+
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub id: i64,
+    pub date: i64,
+    pub author: Author,
+    pub thread: Option<i64>,
+    /// The text, or the caption when there is media.
+    pub text: Formatted,
+    pub media: Option<(&'static str, Value)>,
+    pub reply_to: Option<i64>,
+    pub markup: Option<Value>,
+    pub edited: Option<i64>,
+    /// Further fields as they stand on the wire: albums, service messages, forwards.
+    pub extra: Map<String, Value>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Bot {
+    pub id: i64,
+    pub username: String,
+    pub queue: VecDeque<(i64, Value)>,
+    /// Updates that are delivered again although they were confirmed.
+    pub again: Vec<Value>,
+    /// The newest that were delivered.
+    pub past: VecDeque<(i64, Value)>,
+    pub next_update: i64,
+    pub allowed: Option<Vec<String>>,
+    pub webhook: Option<String>,
+    pub commands: BTreeMap<(String, String), Value>,
+    pub polls: u64,
+}
+
+/// A press that waits for its answer.
+
+/// Seconds since 1970.
+pub fn now() -> i64 {
+    (now_ms() / 1_000) as i64
+}
+impl User {
+    pub fn username(&self) -> String {
+        self.name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    }
+
+    pub fn json(&self) -> Value {
+        let mut first = self.name.chars();
+        let shown: String = first.next().into_iter().flat_map(char::to_uppercase).chain(first).collect();
+        let mut out = json!({"id": self.id, "is_bot": false, "first_name": shown, "username": self.username()});
+        if let Some(language) = &self.language {
+            out["language_code"] = json!(language);
+        }
+        out
+    }
+}
+
+impl Chat {
+    pub fn json(&self) -> Value {
+        let kind = match self.kind {
+            ChatKind::Private => {
+                let name = self.name.strip_prefix("dm:").unwrap_or(&self.name);
+                let user = User { id: self.id, name: name.to_owned(), language: None }.json();
+                return json!({"id": self.id, "first_name": user["first_name"], "username": user["username"], "type": "private"});
+            }
+            ChatKind::Group => "group",
+            ChatKind::Supergroup => "supergroup",
+            ChatKind::Channel => "channel",
+        };
+        let mut out = json!({"id": self.id, "title": self.title, "type": kind});
+        if self.forum {
+            out["is_forum"] = json!(true);
+        }
+        out
+    }
+
+    /// Keeps a message under the next id and returns the id.
+    pub fn add(&mut self, mut message: Message) -> i64 {
+        self.last_message += 1;
+        message.id = self.last_message;
+        self.messages.insert(message.id, message);
+        if self.messages.len() > KEPT_MESSAGES {
+            self.messages.pop_first();
+        }
+        self.last_message
+    }
+
+    /// The topic's name, `General` for messages of a forum outside every topic.
+    pub fn thread_name(&self, thread: Option<i64>) -> Option<String> {
+        match thread {
+            Some(id) => Some(self.topics.get(&id).cloned().unwrap_or_else(|| id.to_string())),
+            None => self.forum.then(|| "General".to_owned()),
+        }
+    }
+}
+
+impl Bot {
+    pub fn json(&self) -> Value {
+        json!({"id": self.id, "is_bot": true, "first_name": "Toolgate", "username": self.username})
+    }
+
+    pub fn queue_event(&mut self, kind: &str, event: &Value, privacy: bool) -> Option<i64> {
+        let asked = match &self.allowed {
+            Some(kinds) => kinds.iter().any(|asked| asked == kind),
+            None => !matches!(kind, "chat_member" | "message_reaction" | "message_reaction_count"),
+        };
+        if !asked || (privacy && !self.may_see(event)) {
+            return None;
+        }
+        let id = self.next_update;
+        self.next_update += 1;
+        if self.queue.len() == KEPT_UPDATES {
+            self.queue.pop_front();
+        }
+        self.queue.push_back((id, json!({"update_id": id, kind: event})));
+        Some(id)
+    }
+
+    /// What privacy mode lets through: private chats, commands, mentions, replies to the bot, events without text.
+    fn may_see(&self, event: &Value) -> bool {
+        let grouped = event["chat"]["type"].as_str().is_some_and(|kind| kind.ends_with("group"));
+        let text = event["text"].as_str().or_else(|| event["caption"].as_str());
+        let (true, Some(text)) = (grouped, text) else { return true };
+        let mentioned = text.contains(&format!("@{}", self.username));
+        let addressed = text.starts_with('/') && !text.split_whitespace().next().unwrap_or_default().contains('@');
+        mentioned || addressed || event["reply_to_message"]["from"]["id"] == json!(self.id)
+    }
+}

@@ -1,0 +1,275 @@
+//! What people do: write, edit, press; and what somebody injects or breaks on purpose.
+
+use serde_json::{Map, Value, json};
+
+use super::cast::{Author, Chat, ChatKind, Message, User, now};
+use super::fault::{Fault, Kind as FaultKind};
+use super::files::File;
+use super::markup;
+use super::people::{Edit, NewFile, Outcome, Press, Refused, Said, Say, refused};
+use super::send::seen;
+use super::text::{Entity, Formatted, units};
+use super::transcript::{By, Entry, Kind, now_ms};
+use super::world::{KEPT_UPDATES, Press as Waiting, World};
+
+impl World {
+    pub fn deliver(&mut self, kind: &'static str, chat: i64, message: i64) -> (Option<i64>, Value) {
+        let Some((chat, message)) = self.chats.get(&chat).and_then(|chat| Some((chat, chat.messages.get(&message)?)))
+        else {
+            return (None, Value::Null);
+        };
+        let event = self.message_json(chat, message);
+        self.stats.received += 1;
+        (self.tell(kind, event.clone()), event)
+    }
+
+    pub fn say(&mut self, say: Say) -> Outcome<Said> {
+        let id = self.place(&say.conversation)?;
+        let user = self.person(&say.user, say.language_code.clone())?;
+        self.admit(id, &user)?;
+        let author = Author::User(user.id);
+        let mut thread = match &say.thread {
+            Some(wanted) => self.thread(id, wanted, author)?,
+            None => None,
+        };
+        if let Some(target) = say.reply_to {
+            let target = self.chats.get(&id).and_then(|chat| chat.messages.get(&target));
+            let Some(target) = target else { return refused(404, "reply_to: no such message") };
+            thread = thread.or(target.thread);
+        }
+        let text = self.spoken(&say);
+        let mut files = say.files.iter().map(|file| self.store(file)).collect::<Outcome<Vec<_>>>()?.into_iter();
+        let album = (files.len() > 1).then(|| self.next_serial().to_string());
+        if text.text.is_empty() && files.len() == 0 {
+            return refused(400, "text: nothing to say");
+        }
+        let mut message = Message {
+            id: 0,
+            date: now(),
+            author,
+            thread,
+            text,
+            media: None,
+            reply_to: say.reply_to,
+            markup: None,
+            edited: None,
+            extra: Map::new(),
+        };
+        let Some(first) = files.next() else { return self.arrive(id, message, &user, None) };
+        if let Some(album) = &album {
+            message.extra.insert("media_group_id".into(), json!(album));
+        }
+        let rest = Message { text: Formatted::default(), reply_to: None, ..message.clone() };
+        let said = self.arrive(id, message, &user, Some(first))?;
+        for file in files {
+            self.arrive(id, rest.clone(), &user, Some(file))?;
+        }
+        Ok(said)
+    }
+
+    fn admit(&mut self, id: i64, user: &User) -> Outcome<()> {
+        let Some(chat) = self.chats.get_mut(&id) else { return refused(404, "no such conversation") };
+        if chat.user.is_some_and(|owner| owner != user.id) {
+            return refused(400, format!("user: {} is somebody else's private conversation", chat.name));
+        }
+        chat.members.insert(user.id);
+        Ok(())
+    }
+
+    /// The text with the marks that a client of the platform sets.
+    fn spoken(&self, say: &Say) -> Formatted {
+        let handle = format!("@{}", self.username);
+        let text = if say.mention && !say.text.contains(&handle) {
+            format!("{handle} {}", say.text)
+        } else {
+            say.text.clone()
+        };
+        let mut done = Formatted::plain(text).settle();
+        // A name too short to be found by itself is a mention all the same when it is the bot's.
+        let at = done.text.find(&handle).map(|at| units(&done.text[..at]));
+        if let Some(at) = at.filter(|at| {
+            say.mention && !done.entities.iter().any(|entity| entity.kind == "mention" && entity.offset == *at)
+        }) {
+            done.entities.push(Entity::new("mention", at, units(&handle)));
+        }
+        done
+    }
+
+    fn store(&mut self, file: &NewFile) -> Outcome<File> {
+        let bytes = match (&file.base64, &file.text) {
+            (Some(code), _) => base64(code).ok_or_else(|| Refused { status: 400, why: "files: not base64".into() })?,
+            (None, Some(text)) => text.clone().into_bytes(),
+            (None, None) => Vec::new(),
+        };
+        let mime = file.mime.clone().unwrap_or_else(|| "application/octet-stream".into());
+        let photo = mime.starts_with("image/") && File::is_picture(&bytes);
+        Ok(self.files.add(&file.name, &mime, bytes.into(), file.size, photo))
+    }
+
+    fn arrive(&mut self, id: i64, mut message: Message, user: &User, file: Option<File>) -> Outcome<Said> {
+        message.media = file.as_ref().map(File::media);
+        let Some(chat) = self.chats.get_mut(&id) else { return refused(404, "no such conversation") };
+        let kind = if chat.kind == ChatKind::Channel { "channel_post" } else { "message" };
+        let number = chat.add(message);
+        self.log_person(id, number, user, Kind::Message, kind, file.as_ref())
+    }
+
+    fn log_person(
+        &mut self,
+        id: i64,
+        number: i64,
+        user: &User,
+        seen_as: Kind,
+        kind: &'static str,
+        file: Option<&File>,
+    ) -> Outcome<Said> {
+        let (update, payload) = self.deliver(kind, id, number);
+        let Some((chat, message)) = self.chats.get(&id).and_then(|chat| Some((chat, chat.messages.get(&number)?)))
+        else {
+            return refused(404, "no such message");
+        };
+        let mut entry = person_entry(chat, user, seen_as);
+        entry.message = Some(number);
+        entry.text = message.text.text.clone();
+        entry.entities = message.text.entities_json();
+        entry.thread = chat.thread_name(message.thread);
+        entry.reply_to = message.reply_to;
+        entry.files = file.map(seen).into_iter().collect();
+        entry.payload = payload;
+        self.log(entry);
+        Ok(Said { message: Some(number), chat: id, update, interaction: None })
+    }
+
+    pub fn edit(&mut self, edit: &Edit) -> Outcome<Said> {
+        let id = self.place(&edit.conversation)?;
+        let user = self.person(&edit.user, None)?;
+        let Some(message) = self.chats.get_mut(&id).and_then(|chat| chat.messages.get_mut(&edit.message)) else {
+            return refused(404, "message: no such message");
+        };
+        if message.author != Author::User(user.id) {
+            return refused(400, "message: written by somebody else");
+        }
+        message.text = Formatted::plain(edit.text.clone()).settle();
+        message.edited = Some(now());
+        self.log_person(id, edit.message, &user, Kind::Edit, "edited_message", None)
+    }
+
+    pub fn press(&mut self, press: &Press) -> Outcome<Said> {
+        let id = self.place(&press.conversation)?;
+        let user = self.person(&press.user, None)?;
+        let Some((chat, message)) =
+            self.chats.get(&id).and_then(|chat| Some((chat, chat.messages.get(&press.message)?)))
+        else {
+            return refused(404, "message: no such message");
+        };
+        let buttons = markup::buttons(message.markup.as_ref());
+        let by_id = buttons.iter().find(|button| button.id == press.button);
+        let Some(button) = by_id.or_else(|| buttons.iter().find(|button| button.text == press.button)) else {
+            return refused(404, format!("button: the message has no button '{}'", press.button));
+        };
+        if button.url.is_some() {
+            return refused(400, "button: it opens a link, nobody is told");
+        }
+        let (data, event) = (button.id.clone(), self.message_json(chat, message));
+        let mut entry = person_entry(chat, &user, Kind::Private);
+        entry.message = Some(press.message);
+        entry.text = button.text.clone();
+        entry.thread = chat.thread_name(message.thread);
+        let query = format!("{}{:06}", now_ms(), self.next_serial());
+        let event =
+            json!({"id": query, "from": user.json(), "message": event, "chat_instance": id.to_string(), "data": data});
+        entry.payload = event.clone();
+        self.log(entry);
+        self.stats.received += 1;
+        while self.presses.len() >= KEPT_UPDATES {
+            self.presses.pop_first();
+        }
+        self.presses
+            .insert(query.clone(), Waiting { chat: id, user: user.name, message: press.message, asked_ms: now_ms() });
+        let update = self.tell("callback_query", event);
+        Ok(Said { message: None, chat: id, update, interaction: Some(query) })
+    }
+
+    pub fn raw(&mut self, event: Value) -> Outcome<i64> {
+        if !event.is_object() {
+            return refused(400, "event: an update is an object");
+        }
+        if self.bots.is_empty() {
+            return refused(409, "event: no bot has shown itself yet");
+        }
+        self.stats.received += 1;
+        let mut last = 0;
+        for bot in self.bots.values_mut() {
+            let id = event["update_id"].as_i64().unwrap_or(bot.next_update);
+            bot.next_update = bot.next_update.max(id.saturating_add(1));
+            let mut update = event.clone();
+            update["update_id"] = json!(id);
+            if bot.queue.len() == KEPT_UPDATES {
+                bot.queue.pop_front();
+            }
+            bot.queue.push_back((id, update));
+            last = id;
+        }
+        Ok(last)
+    }
+
+    pub fn order(&mut self, fault: Fault) -> Outcome<()> {
+        let chat = match &fault.conversation {
+            Some(name) => Some(self.place(name)?),
+            None => None,
+        };
+        match fault.kind {
+            FaultKind::Duplicate => self.repeat(&fault),
+            FaultKind::Disconnect | FaultKind::Close => {
+                self.cuts += 1;
+                if fault.count.is_some() || fault.seconds.is_some() {
+                    self.faults.add(fault, chat);
+                }
+            }
+            _ => self.faults.add(fault, chat),
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, fault: &Fault) {
+        if let Some(past) = fault.past {
+            for bot in self.bots.values_mut() {
+                let from = bot.past.len().saturating_sub(past);
+                bot.again.extend(bot.past.range(from..).map(|(_, update)| update.clone()));
+            }
+        }
+        if fault.past.is_none() || fault.count.is_some() {
+            self.duplicates += fault.count.unwrap_or(1);
+        }
+    }
+}
+
+fn person_entry(chat: &Chat, user: &User, kind: Kind) -> Entry {
+    let mut entry = Entry::new(&chat.name, chat.id, By::User, kind);
+    entry.user = Some(user.name.clone());
+    entry
+}
+
+/// Reads base64, padded or not.
+fn base64(code: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(code.len() / 4 * 3);
+    let (mut bits, mut held) = (0_u32, 0);
+    for c in code.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=') {
+        let value = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6) | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held) as u8);
+            bits &= (1 << held) - 1;
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,168 @@
+//! Conversations and who is in them: found by name, made when they are first named, changed on demand.
+
+use serde_json::{Map, Value, json};
+
+use super::cast::{Author, ChatKind, Message, Standing, User, now};
+use super::info::add_topic;
+use super::people::{Conversation, NewKind, Outcome, Refused, State, refused};
+use super::text::Formatted;
+use super::world::World;
+
+impl World {
+    /// Grows whenever somebody who waits has something to look at.
+    pub fn progress(&self) -> (u64, u64, u64) {
+        let queued = self.bots.values().map(|bot| bot.next_update as u64 + bot.again.len() as u64).sum();
+        (queued, self.stats.received + self.stats.sent + self.cuts, self.transcript.last())
+    }
+
+    /// The chat of a conversation; one that is not known yet is made.
+    pub fn place(&mut self, name: &str) -> Outcome<i64> {
+        if let Some(id) = self.names.get(name) {
+            return Ok(*id);
+        }
+        if let Some(chat) = name.parse().ok().and_then(|id| self.chats.get(&id)) {
+            return Ok(chat.id);
+        }
+        if name.is_empty() || name == "dm:" {
+            return refused(400, "conversation: a name is needed, such as general or dm:ann");
+        }
+        let kind = if name.starts_with("dm:") { ChatKind::Private } else { ChatKind::Supergroup };
+        self.add_chat(name, kind, name).ok_or_else(|| Refused { status: 409, why: "too many conversations".into() })
+    }
+
+    pub fn person(&mut self, name: &str, language: Option<String>) -> Outcome<User> {
+        if name.is_empty() {
+            return refused(400, "user: a name is needed");
+        }
+        let Some(user) = self.user(name) else { return refused(409, "too many people") };
+        if language.is_some()
+            && let Some(known) = self.users.get_mut(name)
+        {
+            known.language = language;
+        }
+        Ok(self.users.get(name).cloned().unwrap_or(user))
+    }
+
+    pub fn conversation(&mut self, wanted: &Conversation) -> Outcome<i64> {
+        let id = match (self.names.get(&wanted.name).copied(), wanted.kind) {
+            (Some(id), _) => id,
+            (None, None) => self.place(&wanted.name)?,
+            (None, Some(kind)) => self.create(&wanted.name, kind, wanted.title.as_deref())?,
+        };
+        match wanted.state {
+            None => {}
+            Some(State::Upgraded) => return self.upgrade(id),
+            Some(state) => {
+                if let Some(chat) = self.chats.get_mut(&id) {
+                    chat.standing = match state {
+                        State::Open | State::Upgraded => Standing::Open,
+                        State::Blocked | State::Kicked => Standing::Shut,
+                        State::Gone => Standing::Gone,
+                    };
+                }
+                self.tell_membership(id, state);
+            }
+        }
+        if let (Some(chat), Some(title)) = (self.chats.get_mut(&id), &wanted.title) {
+            chat.title = title.clone();
+        }
+        Ok(id)
+    }
+
+    pub fn create(&mut self, name: &str, kind: NewKind, title: Option<&str>) -> Outcome<i64> {
+        if name.is_empty() || (name.starts_with("dm:") != (kind == NewKind::Private)) {
+            return refused(400, "name: private conversations are called dm:NAME, others are not");
+        }
+        let of = match kind {
+            NewKind::Private => ChatKind::Private,
+            NewKind::Group => ChatKind::Group,
+            NewKind::Supergroup | NewKind::Forum => ChatKind::Supergroup,
+            NewKind::Channel => ChatKind::Channel,
+        };
+        let Some(id) = self.add_chat(name, of, title.unwrap_or(name)) else {
+            return refused(409, "too many conversations");
+        };
+        if let Some(chat) = self.chats.get_mut(&id) {
+            chat.forum = kind == NewKind::Forum;
+        }
+        Ok(id)
+    }
+
+    pub fn tell_membership(&mut self, id: i64, state: State) {
+        let (old, new) = if state == State::Open { ("kicked", "member") } else { ("member", "kicked") };
+        let Some(chat) = self.chats.get(&id) else { return };
+        let from = chat
+            .members
+            .first()
+            .map(|id| self.author_json(Author::User(*id)))
+            .unwrap_or(json!({"id": 1, "is_bot": false, "first_name": "Owner"}));
+        let event = json!({
+            "chat": chat.json(), "from": from, "date": now(),
+            "old_chat_member": {"status": old}, "new_chat_member": {"status": new, "until_date": 0},
+        });
+        let bots: Vec<Value> = self.bots.values().map(super::cast::Bot::json).collect();
+        for bot in bots {
+            let mut event = event.clone();
+            event["old_chat_member"]["user"] = bot.clone();
+            event["new_chat_member"]["user"] = bot;
+            self.tell("my_chat_member", event);
+        }
+    }
+
+    /// Gives a group a new id under the same name, and tells bots in both.
+    pub fn upgrade(&mut self, old: i64) -> Outcome<i64> {
+        let Some(chat) = self.chats.get(&old).filter(|chat| chat.kind == ChatKind::Group).cloned() else {
+            return refused(400, "state: only a group can be upgraded");
+        };
+        let new = self.create(&chat.name, NewKind::Supergroup, Some(&chat.title))?;
+        let author = Author::User(chat.members.first().copied().unwrap_or(1));
+        for (place, field, other) in [(old, "migrate_to_chat_id", new), (new, "migrate_from_chat_id", old)] {
+            let mut extra = Map::new();
+            extra.insert(field.into(), json!(other));
+            let made = Message {
+                id: 0,
+                date: now(),
+                author,
+                thread: None,
+                text: Formatted::default(),
+                media: None,
+                reply_to: None,
+                markup: None,
+                edited: None,
+                extra,
+            };
+            if let Some(chat) = self.chats.get_mut(&place) {
+                let id = chat.add(made);
+                self.deliver("message", place, id);
+            }
+        }
+        if let Some(chat) = self.chats.get_mut(&old) {
+            chat.standing = Standing::Upgraded(new);
+        }
+        Ok(new)
+    }
+
+    /// Finds or opens a topic by name or number; `General` is outside every topic.
+    pub fn thread(&mut self, id: i64, wanted: &Value, author: Author) -> Outcome<Option<i64>> {
+        let Some(chat) = self.chats.get_mut(&id) else { return refused(404, "no such conversation") };
+        if chat.kind != ChatKind::Supergroup {
+            return refused(400, "thread: only groups with topics have threads");
+        }
+        chat.forum = true;
+        let name = wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned);
+        if name == "General" || name == "1" {
+            return Ok(None);
+        }
+        let known = chat
+            .topics
+            .iter()
+            .find(|(number, topic)| **topic == name || number.to_string() == name)
+            .map(|(number, _)| *number);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let made = add_topic(chat, &name, author);
+        self.deliver("message", id, made);
+        Ok(Some(made))
+    }
+}
