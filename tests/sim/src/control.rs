@@ -1,4 +1,22 @@
 //! The control side: people write, press and edit over HTTP, faults are ordered, and everything that was seen can be read.
+//!
+//! Bodies and answers are JSON; conversations are `general` (a group), `dm:NAME`, or made by their first mention; a refusal is `{"error"}`.
+//!
+//! | verb | body or query | answer |
+//! |---|---|---|
+//! | POST say | `conversation, user, text, thread?, reply_to?, files?: [{name, mime?, base64? or text?, size?}], mention?, language_code?` | `message, chat, update` |
+//! | POST command | `conversation, user, name, args?, thread?` | as say |
+//! | POST press | `conversation, user, message, button` (data or text) | `chat, update, interaction` |
+//! | POST edit | `conversation, user, message, text` | as say |
+//! | POST remove | `conversation, message?, thread?` | |
+//! | POST raw | `event` | `update` |
+//! | POST conversation | `name, kind?: private, group, supergroup, forum, channel, title?, state?: open, blocked, kicked, gone, upgraded` | `chat` |
+//! | POST fault | `kind, count?, seconds?, status?, description?, method?, when?, conversation?, past?`; DELETE takes all back | |
+//! | GET, POST limits | any of the fields; zero is without limit | all of them |
+//! | POST privacy | `on` | |
+//! | GET transcript | `conversation?, after?` | `entries` (the newest 5,000 of a conversation) |
+//! | GET transcript/events | the same | server-sent events `entry` |
+//! | GET stats | | `requests, methods, received, sent, mentions, unanswered, violation_count, violations` |
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -19,10 +37,10 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::server::Sim;
-use crate::telegram::{Conversation, Edit, Fault, Outcome, Press, Raw, Refused, Say, Telegram};
+use crate::telegram::{Conversation, Edit, Fault, Outcome, Press, Raw, Refused, Remove, Say, Telegram};
 
 /// `/{platform}/VERB`, guarded: only a page or a program of this machine may steer.
 pub fn routes(sim: &Sim) -> Router {
@@ -35,6 +53,7 @@ fn telegram(telegram: Arc<Telegram>) -> Router {
         .route("/command", post(command))
         .route("/press", post(press))
         .route("/edit", post(edit))
+        .route("/remove", post(remove))
         .route("/raw", post(raw))
         .route("/conversation", post(conversation))
         .route("/fault", post(fault).delete(clear))
@@ -98,6 +117,10 @@ async fn edit(State(telegram): Shared, body: Bytes) -> Response {
     reply(read::<Edit>(&body).and_then(|edit| telegram.edit(&edit)))
 }
 
+async fn remove(State(telegram): Shared, body: Bytes) -> Response {
+    reply(read::<Remove>(&body).and_then(|wanted| telegram.remove(&wanted)).map(|()| json!({"ok": true})))
+}
+
 async fn raw(State(telegram): Shared, body: Bytes) -> Response {
     reply(read::<Raw>(&body).and_then(|raw| telegram.raw(raw.event)).map(|update| json!({"update": update})))
 }
@@ -122,9 +145,12 @@ async fn limits(State(telegram): Shared) -> Response {
 }
 
 async fn set_limits(State(telegram): Shared, body: Bytes) -> Response {
-    reply(read(&body).map(|limits| {
+    reply(read::<Map<String, Value>>(&body).and_then(|wanted| {
+        let mut merged = serde_json::to_value(telegram.limits()).unwrap_or_default();
+        wanted.into_iter().for_each(|(name, value)| merged[name] = value);
+        let limits = serde_json::from_value(merged).map_err(|cause| Refused { status: 400, why: cause.to_string() })?;
         telegram.set_limits(limits);
-        telegram.limits()
+        Ok(telegram.limits())
     }))
 }
 

@@ -8,6 +8,7 @@ use super::text::Formatted;
 use super::transcript::now_ms;
 use super::world::{KEPT_MESSAGES, KEPT_UPDATES};
 
+/// A person; the name that a test uses is the first name, and in small letters the user name.
 #[derive(Clone, Debug)]
 pub struct User {
     pub id: i64,
@@ -15,6 +16,7 @@ pub struct User {
     pub language: Option<String>,
 }
 
+/// What kind of chat it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChatKind {
     Private,
@@ -33,6 +35,7 @@ pub enum Standing {
     Upgraded(i64),
 }
 
+/// A chat with its topics and newest messages.
 #[derive(Clone, Debug)]
 pub struct Chat {
     pub id: i64,
@@ -55,6 +58,7 @@ pub enum Author {
     Bot(i64),
 }
 
+/// A message as it is kept.
 #[derive(Clone, Debug)]
 pub struct Message {
     pub id: i64,
@@ -71,6 +75,7 @@ pub struct Message {
     pub extra: Map<String, Value>,
 }
 
+/// A bot and what it has still to be told.
 #[derive(Clone, Debug)]
 pub struct Bot {
     pub id: i64,
@@ -87,12 +92,15 @@ pub struct Bot {
     pub polls: u64,
 }
 
-/// A press that waits for its answer.
-
 /// Seconds since 1970.
 pub fn now() -> i64 {
     (now_ms() / 1_000) as i64
 }
+/// A topic as somebody names it: text as it is, a number as its digits.
+pub fn topic_name(wanted: &Value) -> String {
+    wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned)
+}
+
 impl User {
     pub fn username(&self) -> String {
         self.name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
@@ -137,6 +145,15 @@ impl Chat {
             self.messages.pop_first();
         }
         self.last_message
+    }
+
+    /// The number of a topic that is named by its name or number.
+    pub fn topic(&self, wanted: &Value) -> Option<i64> {
+        let name = topic_name(wanted);
+        self.topics
+            .iter()
+            .find(|(number, topic)| **topic == name || number.to_string() == name)
+            .map(|(number, _)| *number)
     }
 
     /// The topic's name, `General` for messages of a forum outside every topic.

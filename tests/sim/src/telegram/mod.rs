@@ -33,7 +33,7 @@ pub use error::ApiError;
 pub use fault::Fault;
 pub use limits::Limits;
 pub use params::Params;
-pub use people::{Conversation, Edit, NewFile, NewKind, Outcome, Press, Raw, Refused, Said, Say, State};
+pub use people::{Conversation, Edit, NewFile, NewKind, Outcome, Press, Raw, Refused, Remove, Said, Say, State};
 pub use routes::routes;
 pub use transcript::Entry;
 pub use world::{Stats, Violation};

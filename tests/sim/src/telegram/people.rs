@@ -83,6 +83,16 @@ pub struct Edit {
     pub text: String,
 }
 
+/// What a person or a moderator removes; nobody is told, as on the platform.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Remove {
+    pub conversation: String,
+    pub message: Option<i64>,
+    /// A topic by name or number, with all that was written in it.
+    pub thread: Option<Value>,
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Raw {
@@ -146,6 +156,11 @@ impl Telegram {
 
     pub fn edit(&self, edit: &Edit) -> Outcome<Said> {
         self.write(|world| world.edit(edit))
+    }
+
+    /// Takes a message or a topic away.
+    pub fn remove(&self, remove: &Remove) -> Outcome<()> {
+        self.write(|world| world.remove(remove))
     }
 
     /// Hands any update to every bot as it is and returns its number.

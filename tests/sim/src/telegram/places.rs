@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cast::{Author, ChatKind, Message, Standing, User, now};
+use super::cast::{Author, ChatKind, Message, Standing, User, now, topic_name};
 use super::info::add_topic;
-use super::people::{Conversation, NewKind, Outcome, Refused, State, refused};
+use super::people::{Conversation, NewKind, Outcome, Refused, Remove, State, refused};
 use super::text::Formatted;
 use super::world::World;
 
@@ -149,20 +149,32 @@ impl World {
             return refused(400, "thread: only groups with topics have threads");
         }
         chat.forum = true;
-        let name = wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned);
+        let name = topic_name(wanted);
         if name == "General" || name == "1" {
             return Ok(None);
         }
-        let known = chat
-            .topics
-            .iter()
-            .find(|(number, topic)| **topic == name || number.to_string() == name)
-            .map(|(number, _)| *number);
+        let known = chat.topic(wanted);
         if known.is_some() {
             return Ok(known);
         }
         let made = add_topic(chat, &name, author);
         self.deliver("message", id, made);
         Ok(Some(made))
+    }
+
+    /// Takes a message or a whole topic out of a conversation.
+    pub fn remove(&mut self, remove: &Remove) -> Outcome<()> {
+        let id = self.place(&remove.conversation)?;
+        let Some(chat) = self.chats.get_mut(&id) else { return refused(404, "no such conversation") };
+        if let Some(wanted) = &remove.thread {
+            let Some(topic) = chat.topic(wanted) else { return refused(404, "thread: no such topic") };
+            chat.topics.remove(&topic);
+            chat.messages.retain(|_, message| message.thread != Some(topic));
+        }
+        match remove.message {
+            Some(number) if chat.messages.remove(&number).is_none() => refused(404, "message: no such message"),
+            None if remove.thread.is_none() => refused(400, "message or thread is needed"),
+            _ => Ok(()),
+        }
     }
 }

@@ -15,6 +15,7 @@ pub const KEPT_MESSAGES: usize = 5_000;
 pub const KEPT_UPDATES: usize = 10_000;
 pub const MOST_NAMES: usize = 10_000;
 
+/// A press that waits for its answer.
 #[derive(Clone, Debug)]
 pub struct Press {
     pub chat: i64,
@@ -49,6 +50,7 @@ pub struct Stats {
     pub violations: VecDeque<Violation>,
 }
 
+/// Everything there is, behind one lock; no method of it waits.
 #[derive(Debug)]
 pub struct World {
     pub username: String,

@@ -224,6 +224,26 @@ async fn topics_are_named_by_people_and_numbered_for_bots() {
 }
 
 #[tokio::test]
+async fn a_removed_topic_or_message_is_not_found_any_more() {
+    let rig = start().await;
+    let (_, said) =
+        rig.control("say", json!({"conversation": "ops", "user": "ann", "text": "hi", "thread": "Alerts"})).await;
+    let updates = rig.ok("getUpdates", json!({})).await;
+    let thread = &updates[1]["message"]["message_thread_id"];
+    assert_eq!(rig.control("remove", json!({"conversation": "ops", "thread": "Alerts"})).await.0, 200);
+    let chat = &said["chat"];
+    let told = rig.refusal("sendMessage", json!({"chat_id": chat, "text": "a", "message_thread_id": thread})).await;
+    assert_eq!(told, "400 Bad Request: message thread not found");
+    let (chat, number) = rig.say("dm:ann", "ann", "hi").await;
+    rig.control("remove", json!({"conversation": "dm:ann", "message": number})).await;
+    let reply = json!({"chat_id": chat, "text": "a", "reply_parameters": {"message_id": number}});
+    assert_eq!(rig.refusal("sendMessage", reply).await, "400 Bad Request: message to be replied not found");
+    assert_eq!(rig.control("remove", json!({"conversation": "dm:ann", "message": number})).await.0, 404);
+    assert_eq!(rig.control("remove", json!({"conversation": "dm:ann"})).await.0, 400);
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn files_go_up_and_down() {
     let rig = start().await;
     let file = json!({"name": "a b.txt", "mime": "text/plain", "base64": "aGVsbG8="});
