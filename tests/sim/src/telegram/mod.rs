@@ -17,6 +17,7 @@ pub mod html;
 mod inbound;
 mod info;
 mod limits;
+mod markdown;
 mod markup;
 mod params;
 mod people;

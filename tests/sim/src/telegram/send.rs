@@ -9,7 +9,7 @@ use super::files::{File, MAX_PHOTO, MAX_UPLOAD};
 use super::text::{Formatted, explicit, is_blank};
 use super::transcript::{By, Entry, FileSeen, Kind};
 use super::world::World;
-use super::{html, markup};
+use super::{html, markdown, markup};
 
 const MAX_TEXT: usize = 4_096;
 const MAX_CAPTION: usize = 1_024;
@@ -306,6 +306,7 @@ fn formatted(asked: &Asked<'_>, field: &str, entities: &str) -> Result<Formatted
             Formatted { text, entities }
         }
         "html" => html::parse(&text).map_err(refuse)?,
+        "markdownv2" => markdown::parse(&text).map_err(refuse)?,
         "markdown" => {
             return Err(ApiError::broken(
                 "legacy_markdown",
