@@ -1,10 +1,16 @@
 //! Policies bound to the tools of one snapshot: each rule a bit set, a view an intersection of few.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use contract::{Caller, Platform};
 
-use crate::{Limits, Manner, Rights, Rule, ToolSet, Verdict};
+use crate::{
+    Limits, Manner, Rights, Rule, ToolSet,
+    rules::{Block, Scoped, SomeLimits, Tenant, Who, any},
+};
 
 /// What policy needs to know of a tool.
 #[derive(Debug, Clone)]
@@ -18,19 +24,93 @@ pub struct ToolFacts {
     pub available: bool,
 }
 
-/// The policies of one snapshot.
+impl ToolFacts {
+    pub(crate) fn is_for(&self, platform: Platform) -> bool {
+        self.platforms.as_ref().is_none_or(|listed| listed.contains(&platform))
+    }
+}
+
+/// The policies of one snapshot. Nothing in it changes but which tools are available.
+#[derive(Debug)]
 pub struct Compiled {
+    /// Sorted by name.
     pub(crate) tools: Vec<ToolFacts>,
+    /// Their names, shared with [`Rights`].
+    pub(crate) names: Arc<[Arc<str>]>,
+    /// By platform: published, meant for it by the spec, and none where the platform has no file.
+    pub(crate) base: [ToolSet; PLATFORMS],
+    pub(crate) platforms: [Option<BoundRules>; PLATFORMS],
+    pub(crate) tenants: Vec<BoundTenant>,
+    pub(crate) available: Box<[AtomicU64]>,
+}
+
+const PLATFORMS: usize = Platform::ALL.len();
+
+/// The tenant of whom no rule speaks.
+const DEFAULT_TENANT: &str = "default";
+
+#[derive(Debug)]
+pub(crate) struct BoundRules {
+    pub own: BoundRule,
+    pub conversations: Vec<BoundScoped>,
+    pub senders: Vec<BoundScoped>,
+}
+
+#[derive(Debug)]
+pub(crate) struct BoundTenant {
+    pub rules: BoundRules,
+    pub tenant: Arc<Tenant>,
+}
+
+#[derive(Debug)]
+pub(crate) struct BoundScoped {
+    pub rule: BoundRule,
+    pub scoped: Scoped,
+}
+
+/// A block over the tools.
+#[derive(Debug)]
+pub(crate) struct BoundRule {
+    /// Allowed and not denied.
+    pub pass: ToolSet,
+    /// Tools that are for some people alone.
+    pub only: Vec<(ToolSet, Vec<Who>)>,
+    /// Tools whose calls need an approval.
+    pub asks: ToolSet,
+    pub block: Arc<Block>,
+}
+
+impl BoundRule {
+    fn narrow(&self, set: &mut ToolSet, caller: &Caller) {
+        set.keep(&self.pass);
+        for (covered, who) in &self.only {
+            if !any(who, caller) {
+                set.remove(covered);
+            }
+        }
+    }
 }
 
 impl Compiled {
+    /// Sorted by name; a [`ToolSet`] holds indices into it.
     pub fn tools(&self) -> &[ToolFacts] {
         &self.tools
     }
 
-    /// The tenant of a place, `default` when no tenant rule matches it.
-    pub fn tenant(&self, _platform: Platform, _space: Option<&str>, _conversation: &str) -> &str {
-        "default"
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.names.binary_search_by(|known| (**known).cmp(name)).ok()
+    }
+
+    /// The name of the tool at an index of a [`ToolSet`]; empty when there is none.
+    pub fn name(&self, ix: usize) -> &str {
+        self.names.get(ix).map_or("", |name| name)
+    }
+
+    /// The tenant of a place, `default` when no tenant rule matches it. At most one does: parsing made sure.
+    pub fn tenant(&self, platform: Platform, space: Option<&str>, conversation: &str) -> &str {
+        let matches =
+            |bound: &&BoundTenant| bound.tenant.places.iter().any(|place| place.matches(platform, space, conversation));
+        self.tenants.iter().find(matches).map_or(DEFAULT_TENANT, |bound| &bound.tenant.name)
     }
 
     /// What the caller may see: published, available, allowed by every layer.
@@ -39,34 +119,104 @@ impl Compiled {
     }
 
     /// [`Compiled::view`], narrowed by what the session has mounted.
-    pub fn view_in(&self, _caller: &Caller, _session: Option<&Rights>) -> ToolSet {
-        ToolSet::none(self.tools.len())
+    pub fn view_in(&self, caller: &Caller, session: Option<&Rights>) -> ToolSet {
+        let mut set = self.allowed(caller, session);
+        for (word, available) in set.words_mut().iter_mut().zip(&self.available) {
+            *word &= available.load(Ordering::Relaxed);
+        }
+        set
     }
 
-    pub fn limits(&self, _caller: &Caller) -> Limits {
-        Limits::default()
+    /// [`Compiled::view_in`] whatever is available at present.
+    pub(crate) fn allowed(&self, caller: &Caller, session: Option<&Rights>) -> ToolSet {
+        let mut set = self.base[caller.platform as usize].clone();
+        for rule in self.rules(caller) {
+            rule.narrow(&mut set, caller);
+        }
+        match session {
+            Some(mounted) => mounted.narrow(set, &self.names),
+            None => set,
+        }
     }
 
-    pub fn manner(&self, _caller: &Caller) -> Manner {
-        Manner::default()
+    /// What a probe found; needs no new snapshot. Whether there is such a tool.
+    pub fn set_available(&self, tool: &str, available: bool) -> bool {
+        let Some(ix) = self.index(tool) else { return false };
+        let bit = 1 << (ix % 64);
+        if available {
+            self.available[ix / 64].fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.available[ix / 64].fetch_and(!bit, Ordering::Relaxed);
+        }
+        true
+    }
+
+    pub(crate) fn is_available(&self, ix: usize) -> bool {
+        self.available.get(ix / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (ix % 64) & 1 == 1)
+    }
+
+    /// The numbers of every rule that concerns the caller, each the least that is stated.
+    pub fn limits(&self, caller: &Caller) -> Limits {
+        let mut least = SomeLimits::default();
+        for limits in self.rules(caller).map(|rule| &rule.block.limits) {
+            least.lower(limits);
+        }
+        let d = Limits::default();
+        Limits {
+            calls_per_turn: least.calls_per_turn.unwrap_or(d.calls_per_turn),
+            concurrent_calls: least.concurrent_calls.unwrap_or(d.concurrent_calls),
+            call_depth: least.call_depth.unwrap_or(d.call_depth),
+            turn_timeout: least.turn_timeout.unwrap_or(d.turn_timeout),
+            result_chars: least.result_chars.unwrap_or(d.result_chars),
+            messages_per_reply: least.messages_per_reply.unwrap_or(d.messages_per_reply),
+            execution_mode: least.execution_mode.unwrap_or(d.execution_mode),
+        }
+    }
+
+    /// The manner of the narrowest rule that speaks, key by key; of two equally narrow ones the later in its file.
+    pub fn manner(&self, caller: &Caller) -> Manner {
+        let mut manner = Manner::default();
+        for block in self.rules(caller).map(|rule| &rule.block) {
+            let (to, from) = (&mut manner.gating, &block.gating);
+            to.groups = from.groups.unwrap_or(to.groups);
+            to.direct = from.direct.unwrap_or(to.direct);
+            to.bots = from.bots.unwrap_or(to.bots);
+            to.edits = from.edits.unwrap_or(to.edits);
+            to.listed = from.allowlist.as_ref().map_or(to.listed, |who| any(who, caller));
+            let (to, from) = (&mut manner.replies, &block.replies);
+            to.detail = from.detail.unwrap_or(to.detail);
+            to.reference = from.reference.unwrap_or(to.reference);
+            to.private_errors = from.private_errors.unwrap_or(to.private_errors);
+            to.mentions = from.mentions.unwrap_or(to.mentions);
+            if let Some(locale) = &from.locale {
+                to.locale.clone_from(locale);
+            }
+        }
+        manner
     }
 
     /// The rule that asks for an approval of this call, if one does.
-    pub fn approves(&self, _caller: &Caller, _tool: &str) -> Option<Rule> {
-        None
+    pub fn approves(&self, caller: &Caller, tool: &str) -> Option<Rule> {
+        let ix = self.index(tool)?;
+        let rule = self.rules(caller).find(|rule| rule.asks.contains(ix))?;
+        crate::explain::asked(rule, &self.tools[ix])
     }
 
-    /// What every layer says, in order.
-    pub fn explain(&self, _caller: &Caller, _tool: &str) -> Vec<Verdict> {
-        Vec::new()
+    /// Every rule that concerns the caller, from the platform's to the sender's.
+    pub(crate) fn rules<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a BoundRule> {
+        let [platform, tenant] = self.rule_sets(caller);
+        let sets = move || [platform, tenant].into_iter().flatten();
+        let concerned = |scoped: &'a [BoundScoped]| {
+            scoped.iter().filter(|bound| bound.scoped.concerns(caller)).map(|bound| &bound.rule)
+        };
+        sets()
+            .map(|set| &set.own)
+            .chain(sets().flat_map(move |set| concerned(&set.conversations)))
+            .chain(sets().flat_map(move |set| concerned(&set.senders)))
     }
 
-    pub fn index(&self, name: &str) -> Option<usize> {
-        self.tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()
-    }
-
-    /// The name of a tool by its index in a [`ToolSet`].
-    pub fn name(&self, ix: usize) -> &str {
-        self.tools.get(ix).map_or("", |tool| &tool.name)
+    fn rule_sets(&self, caller: &Caller) -> [Option<&BoundRules>; 2] {
+        let tenant = self.tenants.iter().find(|bound| bound.tenant.name == caller.tenant);
+        [self.platforms[caller.platform as usize].as_ref(), tenant.map(|bound| &bound.rules)]
     }
 }

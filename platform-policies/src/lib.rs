@@ -4,13 +4,19 @@
 //! [`permit`] decides, and its [`Permit`] is the only way to run a tool. Absent on purpose: this crate knows nothing of
 //! arguments, time or stores, and does no I/O but [`Policies::load`].
 
+mod block;
+mod compile;
 mod compiled;
 mod error;
+mod explain;
 mod load;
 mod manner;
+mod names;
 mod permit;
+mod rules;
 mod set;
 mod verdict;
+mod yaml;
 
 pub use compiled::{Compiled, ToolFacts};
 pub use error::{ConfigError, Source};
@@ -20,12 +26,18 @@ pub use permit::{Permit, Rights, permit, permit_in};
 pub use set::ToolSet;
 pub use verdict::{BUILT_IN, PolicyLayer, Refusal, RefusalKind, Rule, Verdict};
 
-/// The files that come with the gateway, by name: valid with any tools or none.
-pub fn shipped() -> &'static [(&'static str, &'static str)] {
-    &[]
+pub(crate) const LABELS: &str = include_str!("../labels.yaml");
+
+macro_rules! embedded {
+    ($folder:literal: $($file:literal),*) => { &[$(($file, include_str!(concat!("../", $folder, $file)))),*] };
 }
 
-/// The policies of `toolgate demo`, by name.
+/// The files that come with the gateway, by name: valid with any tools or none.
+pub fn shipped() -> &'static [(&'static str, &'static str)] {
+    embedded!("": "api.yaml", "discord.yaml", "labels.yaml", "slack.yaml", "telegram.yaml", "tenants.yaml", "web.yaml")
+}
+
+/// The policies of `toolgate demo`, by name: they allow the toolsets that the demo brings.
 pub fn demo() -> &'static [(&'static str, &'static str)] {
-    &[]
+    embedded!("demo/": "api.yaml", "console.yaml", "telegram.yaml", "web.yaml")
 }

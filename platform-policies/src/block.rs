@@ -1,0 +1,283 @@
+//! The keys that every layer may hold, read from a file.
+
+use std::{sync::Arc, time::Duration};
+
+use contract::{Platform, text};
+
+use crate::{
+    ExecutionMode, PolicyLayer,
+    manner::{Detail, Gate, Mentions},
+    names::{Names, Takes},
+    rules::{Allow, Approve, Block, By, Mark, Only, Place, SomeGating, SomeLimits, SomeReplies, What},
+    yaml::{At, Key, Reader, Tree},
+};
+
+/// The keys that [`read`] understands.
+pub(crate) const KEYS: [&str; 9] =
+    ["toolsets", "tools", "permissions", "approve", "only", "approvers", "limits", "gating", "replies"];
+
+pub(crate) const NOT_ACTIVE: &str = "not active in this version";
+
+/// A block of `layer` from those of `fields` that are [`KEYS`].
+pub(crate) fn read(
+    reader: &mut Reader,
+    names: &Names,
+    layer: PolicyLayer,
+    title: &str,
+    at: At,
+    fields: &[&(Key, Tree)],
+) -> Block {
+    let mut block = Block::new(layer, title, place(reader, at));
+    for (key, tree) in fields {
+        match key.name.as_str() {
+            "toolsets" => granted(reader, &mut block, key, tree, What::Toolset),
+            "tools" => granted(reader, &mut block, key, tree, What::Tool),
+            "permissions" => permissions(reader, &mut block, tree),
+            "approve" => approve(reader, &mut block, tree),
+            "only" => only(reader, names, &mut block, tree),
+            "approvers" => approvers(reader, names, key, tree),
+            "limits" => block.limits = limits(reader, tree),
+            "gating" => block.gating = gating(reader, names, tree),
+            "replies" => block.replies = replies(reader, tree),
+            _ => {}
+        }
+    }
+    block
+}
+
+fn place(reader: &Reader, at: At) -> Place {
+    Place { file: Arc::clone(&reader.file), at }
+}
+
+fn marks(reader: &mut Reader, tree: &Tree, what: What, key: &str) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for item in reader.items(tree, key) {
+        if let Some(name) = reader.text(item, key) {
+            let (name, written) = (name.to_owned(), format!("{key}: {name}"));
+            marks.push(Mark { what, name, written, place: place(reader, item.at) });
+        }
+    }
+    marks
+}
+
+fn granted(reader: &mut Reader, block: &mut Block, key: &Key, tree: &Tree, what: What) {
+    for (sub, list) in reader.fields(tree, &key.name, &["allow", "deny"]) {
+        let found = marks(reader, list, what, &format!("{}.{}", key.name, sub.name));
+        if sub.name == "deny" {
+            block.deny.extend(found);
+        } else {
+            let place = place(reader, sub.at);
+            block.allow.get_or_insert_with(|| Allow { place, marks: Vec::new() }).marks.extend(found);
+        }
+    }
+}
+
+fn permissions(reader: &mut Reader, block: &mut Block, tree: &Tree) {
+    for (sub, list) in reader.fields(tree, "permissions", &["deny", "approve"]) {
+        let found = marks(reader, list, What::Label, &format!("permissions.{}", sub.name));
+        if sub.name == "deny" {
+            block.deny.extend(found);
+        } else {
+            block.approve.extend(found.into_iter().map(|mark| Approve { mark, when: None, by: None }));
+        }
+    }
+}
+
+fn approve(reader: &mut Reader, block: &mut Block, tree: &Tree) {
+    for (key, body) in reader.entries(tree, "approve") {
+        let (mut when, mut by) = (None, None);
+        for (sub, value) in reader.fields(body, &format!("approve.{}", key.name), &["when", "by"]) {
+            if sub.name == "when" {
+                when = reader.text(value, "when").map(str::to_owned);
+                let sentence = format!("a condition is {NOT_ACTIVE}: every call of '{}' needs an approval", key.name);
+                reader.warn(sub.at, sentence, None);
+            } else {
+                by = reader.word(value, "by", &[("approver", By::Approver), ("requester", By::Requester)]);
+            }
+        }
+        let (name, written) = (key.name.clone(), format!("approve: {}", key.name));
+        let mark = Mark { what: What::Tool, name, written, place: place(reader, key.at) };
+        block.approve.push(Approve { mark, when, by });
+    }
+}
+
+fn only(reader: &mut Reader, names: &Names, block: &mut Block, tree: &Tree) {
+    for (key, list) in reader.entries(tree, "only") {
+        let who = names.list(reader, list, &key.name, Takes::People);
+        let (what, name) = match key.name.split_once(':') {
+            Some(("tool", name)) => (What::Tool, name),
+            Some(("toolset", name)) => (What::Toolset, name),
+            Some(("label", name)) => (What::Label, name),
+            _ => {
+                let hint = Some("write 'tool:NAME', 'toolset:NAME' or 'label:NAME'".to_owned());
+                reader.error(key.at, format!("'{}' does not say what it is", text::one_line(&key.name, 64)), hint);
+                continue;
+            }
+        };
+        let (name, written) = (name.to_owned(), format!("only: {}", key.name));
+        block.only.push(Only { mark: Mark { what, name, written, place: place(reader, key.at) }, who });
+    }
+}
+
+/// Checked now, used once approvals exist.
+fn approvers(reader: &mut Reader, names: &Names, key: &Key, tree: &Tree) {
+    reader.warn(key.at, format!("'approvers' is {NOT_ACTIVE}: a call that needs an approval is refused"), None);
+    for (sub, list) in reader.fields(tree, "approvers", &["users", "deliver"]) {
+        if sub.name == "users" {
+            names.list(reader, list, "approvers.users", Takes::People);
+            continue;
+        }
+        for item in reader.items(list, "approvers.deliver") {
+            let Some(given) = reader.text(item, "approvers.deliver") else { continue };
+            if !matches!(given, "conversation" | "private") && !is_address(given) {
+                let hint = "one of conversation, private, or PLATFORM:ACCOUNT/CONVERSATION".to_owned();
+                reader.error(
+                    item.at,
+                    format!("nothing can be delivered to '{}'", text::one_line(given, 64)),
+                    Some(hint),
+                );
+            }
+        }
+    }
+}
+
+fn is_address(given: &str) -> bool {
+    given.split_once(':').is_some_and(|(platform, rest)| {
+        platform.parse::<Platform>().is_ok()
+            && rest
+                .split_once('/')
+                .is_some_and(|(account, conversation)| !account.is_empty() && !conversation.is_empty())
+    })
+}
+
+fn limits(reader: &mut Reader, tree: &Tree) -> SomeLimits {
+    let known = [
+        "calls_per_turn",
+        "concurrent_calls",
+        "call_depth",
+        "turn_timeout",
+        "result_chars",
+        "messages_per_reply",
+        "execution_mode",
+    ];
+    let modes = [("parallel", ExecutionMode::Parallel), ("sequential", ExecutionMode::Sequential)];
+    let mut limits = SomeLimits::default();
+    for (key, value) in reader.fields(tree, "limits", &known) {
+        match key.name.as_str() {
+            "calls_per_turn" => limits.calls_per_turn = reader.count(value, &key.name),
+            "concurrent_calls" => limits.concurrent_calls = reader.count(value, &key.name),
+            "call_depth" => limits.call_depth = reader.count(value, &key.name),
+            "turn_timeout" => limits.turn_timeout = duration(reader, value, &key.name),
+            "result_chars" => limits.result_chars = reader.count(value, &key.name),
+            "messages_per_reply" => limits.messages_per_reply = reader.count(value, &key.name),
+            _ => limits.execution_mode = reader.word(value, &key.name, &modes),
+        }
+    }
+    limits
+}
+
+fn duration(reader: &mut Reader, tree: &Tree, what: &str) -> Option<Duration> {
+    let crate::yaml::Node::Text(given) = &tree.node else {
+        reader.error(tree.at, format!("'{what}' takes a time with its unit"), Some("for example 300s".to_owned()));
+        return None;
+    };
+    let parsed = parse_duration(given);
+    if parsed.is_none() {
+        let message = format!("'{what}' cannot be '{}'", text::one_line(given, 40));
+        reader.error(tree.at, message, Some("write it like 500ms, 300s, 5m or 1h".to_owned()));
+    }
+    parsed
+}
+
+/// `500ms`, `300s`, `5m`, `1h`; never nothing.
+fn parse_duration(given: &str) -> Option<Duration> {
+    let digits = given.find(|c: char| !c.is_ascii_digit())?;
+    let count: u64 = given[..digits].parse().ok().filter(|count| *count > 0)?;
+    let millis = match &given[digits..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    count.checked_mul(millis).map(Duration::from_millis)
+}
+
+const GATES: [(&str, Gate); 5] = [
+    ("everyone", Gate::Everyone),
+    ("mention", Gate::Mention),
+    ("allowlist", Gate::Allowlist),
+    ("pairing", Gate::Pairing),
+    ("nobody", Gate::Nobody),
+];
+
+fn gating(reader: &mut Reader, names: &Names, tree: &Tree) -> SomeGating {
+    let mut gating = SomeGating::default();
+    for (key, value) in reader.fields(tree, "gating", &["groups", "direct", "bots", "edits", "allowlist"]) {
+        match key.name.as_str() {
+            "groups" => gating.groups = gate(reader, value, &key.name),
+            "direct" => gating.direct = gate(reader, value, &key.name),
+            "bots" => gating.bots = reader.boolean(value, &key.name),
+            "edits" => gating.edits = reader.boolean(value, &key.name),
+            _ => gating.allowlist = Some(names.list(reader, value, "gating.allowlist", Takes::Both)),
+        }
+    }
+    gating
+}
+
+fn gate(reader: &mut Reader, tree: &Tree, what: &str) -> Option<Gate> {
+    let gate = reader.word(tree, what, &GATES);
+    if gate == Some(Gate::Pairing) {
+        reader.warn(tree.at, format!("'pairing' is {NOT_ACTIVE}: only 'gating.allowlist' is heard"), None);
+    }
+    gate
+}
+
+fn replies(reader: &mut Reader, tree: &Tree) -> SomeReplies {
+    let mut replies = SomeReplies::default();
+    let known = ["detail", "reference", "private_errors", "mentions", "locale"];
+    for (key, value) in reader.fields(tree, "replies", &known) {
+        match key.name.as_str() {
+            "detail" => {
+                replies.detail = reader.word(value, &key.name, &[("plain", Detail::Plain), ("full", Detail::Full)]);
+            }
+            "reference" => replies.reference = reader.boolean(value, &key.name),
+            "private_errors" => replies.private_errors = reader.boolean(value, &key.name),
+            "mentions" => replies.mentions = Some(mentions(reader, value)),
+            _ => {
+                let tag = reader.text(value, &key.name).map(str::to_owned);
+                replies.locale = tag.map(|tag| (tag != "auto").then_some(tag));
+            }
+        }
+    }
+    replies
+}
+
+fn mentions(reader: &mut Reader, tree: &Tree) -> Mentions {
+    let mut mentions = Mentions::default();
+    for item in reader.items(tree, "mentions") {
+        match reader.word(item, "mentions", &[("users", 0), ("roles", 1), ("everyone", 2)]) {
+            Some(0) => mentions.users = true,
+            Some(1) => mentions.roles = true,
+            Some(_) => mentions.everyone = true,
+            None => {}
+        }
+    }
+    mentions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_needs_a_number_and_a_unit() {
+        assert_eq!(parse_duration("300s"), Some(Duration::from_secs(300)));
+        assert_eq!(parse_duration("5m"), Some(Duration::from_secs(300)));
+        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
+        for bad in ["", "s", "300", "0s", "-1s", "1 s", "1d", "1.5s", "99999999999999999999s", "18446744073709551615h"]
+        {
+            assert_eq!(parse_duration(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Rules bound to the tools of a snapshot: each becomes a bit set, and names that no tool has are found.
+
+use std::sync::{Arc, atomic::AtomicU64};
+
+use contract::{Platform, text};
+
+use crate::{
+    Compiled, ConfigError, Policies, ToolFacts, ToolSet,
+    compiled::{BoundRule, BoundRules, BoundScoped, BoundTenant},
+    rules::{Block, Mark, RuleSet, Scoped, What, Who},
+    yaml::did_you_mean,
+};
+
+impl Policies {
+    /// Binds the rules to tools. A toolset or tool that does not exist is an error where it is allowed and a warning
+    /// where it is denied, approved or kept for some; warnings are given beside the result.
+    pub fn compile(&self, tools: &[ToolFacts]) -> Result<(Compiled, Vec<ConfigError>), Vec<ConfigError>> {
+        let mut tools = tools.to_vec();
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        tools.dedup_by(|a, b| a.name == b.name);
+        let (errors, mut warnings) = self.unknown_names(&tools);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        warnings.extend(self.undeclared_labels(&tools));
+        Ok((self.bind(tools), warnings))
+    }
+
+    fn bind(&self, tools: Vec<ToolFacts>) -> Compiled {
+        let platforms = Platform::ALL.map(|platform| {
+            let rules = self.platforms.iter().find(|(own, _)| *own == platform)?;
+            Some(bound_rules(&rules.1, &tools))
+        });
+        let base = Platform::ALL.map(|platform| {
+            let has_rules = self.platforms.iter().any(|(own, _)| *own == platform) || platform == Platform::Console;
+            ToolSet::of(tools.len(), |ix| has_rules && tools[ix].published && tools[ix].is_for(platform))
+        });
+        let tenants = self
+            .tenants
+            .iter()
+            .map(|tenant| BoundTenant { rules: bound_rules(&tenant.rules, &tools), tenant: Arc::clone(tenant) });
+        Compiled {
+            names: tools.iter().map(|tool| Arc::clone(&tool.name)).collect(),
+            base,
+            platforms,
+            tenants: tenants.collect(),
+            available: available(&tools),
+            tools,
+        }
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        let sets = self.platforms.iter().map(|(_, set)| &**set).chain(self.tenants.iter().map(|tenant| &tenant.rules));
+        sets.flat_map(|set| {
+            let scoped = set.conversations.iter().chain(&set.senders).map(|scoped| &*scoped.block);
+            std::iter::once(&*set.block).chain(scoped)
+        })
+    }
+
+    fn unknown_names(&self, tools: &[ToolFacts]) -> (Vec<ConfigError>, Vec<ConfigError>) {
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        for block in self.blocks() {
+            errors.extend(block.allow.iter().flat_map(|allow| &allow.marks).filter_map(|mark| unknown(mark, tools)));
+            warnings.extend(restrictions(block).filter_map(|mark| unknown(mark, tools)));
+        }
+        (errors, warnings)
+    }
+
+    fn undeclared_labels(&self, tools: &[ToolFacts]) -> Vec<ConfigError> {
+        let known = || self.labels.names.iter().map(|(name, _)| name.as_str());
+        let mut found = Vec::new();
+        for tool in tools {
+            for label in tool.labels.iter().filter(|label| known().all(|name| *name != ***label)) {
+                let message = format!("tool '{}' has the label '{label}', which is not declared here", tool.name);
+                let (file, hint) = (self.labels.file.to_string(), did_you_mean(label, known()));
+                found.push(ConfigError { file, line: 1, column: 1, message, hint });
+            }
+        }
+        found
+    }
+}
+
+/// Labels that rules name and nobody declared.
+pub(crate) fn unknown_labels(policies: &Policies) -> Vec<ConfigError> {
+    let known = || policies.labels.names.iter().map(|(name, _)| name.as_str());
+    let labels = policies.blocks().flat_map(restrictions).filter(|mark| mark.what == What::Label);
+    let undeclared = labels.filter(|mark| known().all(|name| name != mark.name));
+    undeclared
+        .map(|mark| {
+            let hint = did_you_mean(&mark.name, known()).unwrap_or_else(|| {
+                format!("declared in {}: {}", policies.labels.file, known().collect::<Vec<_>>().join(", "))
+            });
+            mark.place.finding(format!("unknown label '{}'", text::one_line(&mark.name, 64)), Some(hint))
+        })
+        .collect()
+}
+
+/// Every mark of a block but those that allow.
+fn restrictions(block: &Block) -> impl Iterator<Item = &Mark> {
+    let approve = block.approve.iter().map(|approve| &approve.mark);
+    block.deny.iter().chain(approve).chain(block.only.iter().map(|only| &only.mark))
+}
+
+/// The toolset that every installation has, with or without tools in it.
+const DEFAULT_TOOLSET: &str = "default";
+
+fn unknown(mark: &Mark, tools: &[ToolFacts]) -> Option<ConfigError> {
+    let known: Vec<&str> = match mark.what {
+        What::Label => return None,
+        What::Tool => tools.iter().map(|tool| &*tool.name).collect(),
+        What::Toolset => tools.iter().map(|tool| &*tool.toolset).chain([DEFAULT_TOOLSET]).collect(),
+    };
+    if known.contains(&mark.name.as_str()) {
+        return None;
+    }
+    let message = format!("unknown {} '{}'", mark.what.as_str(), text::one_line(&mark.name, 64));
+    Some(mark.place.finding(message, did_you_mean(&mark.name, known)))
+}
+
+fn bound_rules(set: &RuleSet, tools: &[ToolFacts]) -> BoundRules {
+    let scoped = |scoped: &Vec<Scoped>| scoped.iter().map(|one| bound_scoped(one, tools)).collect();
+    BoundRules {
+        own: bound_rule(&set.block, tools),
+        conversations: scoped(&set.conversations),
+        senders: scoped(&set.senders),
+    }
+}
+
+fn bound_scoped(scoped: &Scoped, tools: &[ToolFacts]) -> BoundScoped {
+    BoundScoped { rule: bound_rule(&scoped.block, tools), scoped: scoped.clone() }
+}
+
+fn bound_rule(block: &Arc<Block>, tools: &[ToolFacts]) -> BoundRule {
+    let covered = |marks: &mut dyn Iterator<Item = &Mark>| {
+        marks.fold(ToolSet::none(tools.len()), |mut set, mark| {
+            set.add(&ToolSet::of(tools.len(), |ix| mark.covers(&tools[ix])));
+            set
+        })
+    };
+    let mut pass = match (&block.allow, block.layer) {
+        (Some(allow), _) => covered(&mut allow.marks.iter()),
+        (None, crate::PolicyLayer::Platform) => ToolSet::none(tools.len()),
+        (None, _) => ToolSet::all(tools.len()),
+    };
+    pass.remove(&covered(&mut block.deny.iter()));
+    let only = block.only.iter().map(|only| (covered(&mut std::iter::once(&only.mark)), only.who.clone()));
+    BoundRule {
+        pass,
+        only: only.collect::<Vec<(ToolSet, Vec<Who>)>>(),
+        asks: covered(&mut block.approve.iter().map(|approve| &approve.mark)),
+        block: Arc::clone(block),
+    }
+}
+
+fn available(tools: &[ToolFacts]) -> Box<[AtomicU64]> {
+    ToolSet::of(tools.len(), |ix| tools[ix].available).words().iter().map(|word| AtomicU64::new(*word)).collect()
+}
