@@ -105,6 +105,37 @@ pub fn parse_exact(raw: &str) -> Result<Value, Unreadable> {
     })
 }
 
+/// Parses what a service answered: an integer that does not fit becomes a string of its digits, so that none is lost.
+pub fn parse_keeping_digits(raw: &str) -> Result<Value, Unreadable> {
+    match parse_exact(raw) {
+        Err(Unreadable::TooLong { .. }) => parse_exact(&quoted_where_too_long(raw)),
+        other => other,
+    }
+}
+
+fn quoted_where_too_long(raw: &str) -> String {
+    let bytes = raw.as_bytes();
+    let mut out = String::with_capacity(raw.len() + 16);
+    let (mut at, mut copied) = (0, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = after_string(bytes, at),
+            b'-' | b'0'..=b'9' => {
+                let end = after_number(bytes, at);
+                if !fits(&raw[at..end]) {
+                    out.push_str(&raw[copied..at]);
+                    out.push_str(&format!("\"{}\"", &raw[at..end]));
+                    copied = end;
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    out.push_str(&raw[copied..]);
+    out
+}
+
 fn explain(error: &serde_json::Error) -> Unreadable {
     if error.is_eof() {
         return Unreadable::Truncated;
@@ -292,6 +323,13 @@ mod tests {
         }
         let as_text = r#"{"n": "123456789012345678901234567890", "f": 1e300, "g": 0.12345678901234567890123}"#;
         assert_eq!(parse_json(as_text).unwrap()["n"], "123456789012345678901234567890");
+    }
+
+    #[test]
+    fn a_service_s_long_integers_keep_their_digits_as_text() {
+        let answer = parse_keeping_digits(r#"{"a": [18446744073709551616, 18446744073709551615], "b": "1 123456789012345678901"}"#);
+        let wanted = json!({"a": ["18446744073709551616", 18446744073709551615_u64], "b": "1 123456789012345678901"});
+        assert_eq!(answer.unwrap(), wanted);
     }
 
     #[test]

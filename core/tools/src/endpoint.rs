@@ -107,10 +107,6 @@ impl Notes {
     pub(crate) fn take(&self) -> Seen {
         self.with(std::mem::take)
     }
-
-    pub(crate) fn effect_so_far(&self) -> Effect {
-        self.with(|seen| seen.effect).unwrap_or(Effect::Unknown)
-    }
 }
 
 /// Why a tool did not answer: the part of the codes that a tool may raise beside [`ToolFailure::input_refused`].

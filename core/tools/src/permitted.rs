@@ -66,7 +66,12 @@ impl Permitted {
         &self.changes
     }
 
-    pub(crate) fn take_claim(&mut self) -> Option<Claim> {
-        self.claim.take()
+    /// The place in line that was taken, else one taken now; nothing when the call needs nothing alone.
+    pub(crate) fn take_claim(&mut self, resources: &Resources) -> Option<Claim> {
+        self.claim.take().or_else(|| self.tool.resource(&self.args).map(|key| resources.claim(&key)))
+    }
+
+    pub(crate) fn into_changes(self) -> Vec<String> {
+        self.changes
     }
 }

@@ -1,97 +1,165 @@
 //! What is offered at present: files and natives turned into an immutable snapshot.
+//!
+//! A load never makes things worse: what cannot be read keeps its last good version, and says so.
+
+mod files;
+mod merge;
+mod snapshot;
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use policies::{ToolFacts, ToolSet};
+use arc_swap::ArcSwap;
 
-use crate::{endpoint::Build, spec::SpecError, tool::Tool};
+use crate::{
+    endpoint::Build,
+    guard::Guard,
+    schema::{Schema, SchemaError},
+    spec::{EndpointSpec, Spec, SpecError},
+    tool::Tool,
+};
+pub use snapshot::{Quarantine, Snapshot};
 
 /// Loads tools, and remembers the last good version of each.
 pub struct Registry {
-    #[expect(dead_code)]
     build: Arc<dyn Build>,
-    #[expect(dead_code)]
-    last: Mutex<Arc<Snapshot>>,
+    current: ArcSwap<Snapshot>,
+    /// One load at a time: each begins with what the one before left.
+    loading: Mutex<()>,
 }
 
 /// What a load gave.
 pub struct Loaded {
+    /// The one before when nothing changed.
     pub snapshot: Arc<Snapshot>,
+    /// In the order of files and lines; a hint says where a last good version stays.
     pub errors: Vec<SpecError>,
     pub warnings: Vec<SpecError>,
 }
 
-/// Every tool at one time, sorted by name. Never changes.
-#[derive(Default)]
-pub struct Snapshot {
-    pub generation: u64,
-    tools: Vec<Arc<Tool>>,
-    quarantined: Vec<Quarantine>,
-}
-
-/// A tool that is not offered, or not in its newest form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quarantine {
-    /// The tool's name, or the file's when no name could be read.
-    pub name: String,
-    pub reason: String,
-    pub file: String,
-    pub line: u32,
-    /// Whether its last good version is still offered.
-    pub kept: bool,
-}
-
 impl Registry {
     pub fn new(build: Arc<dyn Build>) -> Self {
-        Self { build, last: Mutex::default() }
+        Self { build, current: ArcSwap::default(), loading: Mutex::new(()) }
     }
 
-    /// Loads files and folders (`*.yaml`, `*.yml`, one level of folders inside).
+    /// Loads files and folders (`*.yaml`, `*.yml`, one level of folders inside). Reads files: not for a runtime's thread.
     pub fn load(&self, paths: &[PathBuf]) -> Loaded {
         self.load_with(paths, &[])
     }
 
     /// The same, with specs that the binary brings: `(label shown in messages, YAML)`.
-    pub fn load_with(&self, _paths: &[PathBuf], _natives: &[(&str, &str)]) -> Loaded {
-        unimplemented!()
+    pub fn load_with(&self, paths: &[PathBuf], natives: &[(&str, &str)]) -> Loaded {
+        let _alone = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.current.load_full();
+        let mut sources = files::natives(natives);
+        let mut errors = Vec::new();
+        sources.extend(files::collect(paths, &mut errors));
+        let mut offer = merge::merge(sources, &last);
+        errors.append(&mut offer.errors);
+        let mut tools = BTreeMap::new();
+        for spec in offer.chosen {
+            let name = spec.name.clone();
+            match self.tool(spec, &last, &mut offer.warnings) {
+                Ok(tool) => drop(tools.insert(name, tool)),
+                Err(error) => {
+                    errors.push(error.clone());
+                    offer.refused.push(merge::Refusal {
+                        name: Some(name.to_string()),
+                        error,
+                        loses: name.to_string().into(),
+                    });
+                }
+            }
+        }
+        let quarantined = merge::keep(offer.refused, &last, &mut tools, &mut errors);
+        let by_place = |e: &SpecError| (e.file.clone(), e.line, e.column);
+        errors.sort_by_key(by_place);
+        offer.warnings.sort_by_key(by_place);
+        let snapshot = Snapshot::following(&last, tools.into_values().collect(), quarantined);
+        self.current.store(snapshot.clone());
+        Loaded { snapshot, errors, warnings: offer.warnings }
     }
 
     /// The newest snapshot.
     pub fn current(&self) -> Arc<Snapshot> {
-        unimplemented!()
+        self.current.load_full()
+    }
+
+    /// Makes the tool of a spec, or says why there is none.
+    fn tool(&self, spec: Spec, last: &Snapshot, warnings: &mut Vec<SpecError>) -> Result<Arc<Tool>, SpecError> {
+        let before = last.get(&spec.name);
+        let schema = compile(&spec, "parameters", &spec.parameters)?;
+        warn(&spec, "parameters", &schema, warnings);
+        let returns = match &spec.returns {
+            Some(source) => {
+                let returns = compile(&spec, "returns", source)?;
+                warn(&spec, "returns", &returns, warnings);
+                Some(returns)
+            }
+            None => None,
+        };
+        examples(&spec, &schema, warnings);
+        is_active(&spec)?;
+        if let Some(tool) = before.filter(|tool| tool.spec.is_same_as(&spec)) {
+            return Ok(tool.clone());
+        }
+        let endpoint = self.build.build(&spec)?;
+        let limit = spec.execution.concurrency_limit;
+        let guard = match before.filter(|tool| tool.guard.fits(limit)) {
+            Some(tool) => tool.guard.clone(),
+            None => Arc::new(Guard::new(limit)),
+        };
+        Ok(Arc::new(Tool::new(Arc::new(spec), schema, returns, endpoint, guard)))
     }
 }
 
-impl Snapshot {
-    /// Sorted by name.
-    pub fn tools(&self) -> &[Arc<Tool>] {
-        &self.tools
-    }
-
-    pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
-        let at = self.tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()?;
-        Some(&self.tools[at])
-    }
-
-    /// The number by which sets of tools know a tool: its place in [`Snapshot::tools`].
-    pub fn index(&self, name: &str) -> Option<usize> {
-        self.tools.binary_search_by(|tool| (*tool.name).cmp(name)).ok()
-    }
-
-    /// What policies need to know, in the order of [`Snapshot::tools`].
-    pub fn facts(&self) -> Vec<ToolFacts> {
-        unimplemented!()
-    }
-
-    pub fn quarantined(&self) -> &[Quarantine] {
-        &self.quarantined
-    }
-
-    /// At most three names of the view that may have been meant.
-    pub fn nearest(&self, _name: &str, _within: &ToolSet) -> Vec<&str> {
-        unimplemented!()
+/// Refuses what this version cannot run, rather than running it otherwise than its owner wrote.
+fn is_active(spec: &Spec) -> Result<(), SpecError> {
+    let inactive = |what: &str| Err(spec.error_at("endpoint.type", format!("{what} are not active in this version")));
+    match &spec.endpoint {
+        EndpointSpec::Mcp { .. } => inactive("endpoints of type mcp"),
+        EndpointSpec::Command { .. } => inactive("endpoints of type command"),
+        EndpointSpec::Http(http) if http.credential.is_some() => Err(spec.error_at(
+            "endpoint.credential",
+            "credentials are not active in this version, and without its credential the tool is not published",
+        )),
+        EndpointSpec::Http(_) | EndpointSpec::Pipeline(_) | EndpointSpec::Native { .. } => Ok(()),
     }
 }
+
+fn compile(spec: &Spec, key: &str, source: &serde_json::Value) -> Result<Schema, SpecError> {
+    Schema::compile(source).map_err(|SchemaError { path, message }| {
+        let at = match path.trim_start_matches('/') {
+            "" => key.to_owned(),
+            path => format!("{key}.{}", path.replace('/', ".")),
+        };
+        spec.error_at(&at, format!("'{at}': {message}"))
+    })
+}
+
+/// A schema's lints begin with where they belong.
+fn warn(spec: &Spec, key: &str, schema: &Schema, warnings: &mut Vec<SpecError>) {
+    for lint in schema.lints() {
+        let (path, message) = lint.split_once(": ").unwrap_or(("", &lint));
+        let path = if path == "the whole" { "" } else { path };
+        let at = format!("{key}.{}", path.replace('/', "."));
+        let at = at.trim_end_matches('.');
+        warnings.push(spec.error_at(at, format!("'{at}': {message}")));
+    }
+}
+
+fn examples(spec: &Spec, schema: &Schema, warnings: &mut Vec<SpecError>) {
+    for (i, example) in spec.examples.iter().enumerate() {
+        if let Err(problems) = schema.coerce_and_validate(example.args.clone()) {
+            let first = problems.first().map(|p| format!(": {} expected {}", p.path, p.expected)).unwrap_or_default();
+            let message = format!("the example's arguments do not fit 'parameters'{first}");
+            warnings.push(spec.error_at(&format!("examples.{i}.args"), message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

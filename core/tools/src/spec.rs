@@ -1,27 +1,97 @@
 //! The Tool Spec: what a tool's owner writes, as plain data.
+//!
+//! Every key is known from the first version on; one whose feature is not built yet is said to be so. A document that
+//! is wrong loses itself only.
 
+mod fields;
+mod lint;
+mod read;
 mod types;
+mod yaml;
+
+use std::sync::Arc;
 
 pub use types::*;
 
-/// What one file held: a bad document loses itself only.
+use fields::Diagnosis;
+
+/// What one file held.
 #[derive(Debug, Default)]
 pub struct Parsed {
     pub specs: Vec<Spec>,
     pub errors: Vec<SpecError>,
     pub warnings: Vec<SpecError>,
-    /// Tools that are refused, by name where it could be read.
+    /// The documents that are no tool.
     pub refused: Vec<Refused>,
 }
 
-/// A document that is no tool.
+/// A document that is no tool: its name where that can be read, and the first thing that is wrong.
 #[derive(Debug, Clone)]
 pub struct Refused {
     pub name: Option<String>,
     pub error: SpecError,
 }
 
+/// Most bytes of a file.
+pub const FILE_MAX: usize = 4 << 20;
+
 /// Reads every document of a file; `file` is what messages show.
-pub fn parse(_file: &str, _text: &str) -> Parsed {
-    Parsed::default()
+pub fn parse(file: &str, text: &str) -> Parsed {
+    let file: Arc<str> = file.into();
+    let mut parsed = Parsed::default();
+    if text.len() > FILE_MAX {
+        let mut found = Diagnosis::new(&file);
+        found.error((1, 1), "the file is larger than 4 MiB");
+        parsed.refuse(None, found);
+        return parsed;
+    }
+    for document in yaml::documents(text) {
+        let mut found = Diagnosis::new(&file);
+        for doubt in document.doubtful {
+            found.warning(doubt.at, doubt.message);
+        }
+        let (name, spec) = match document.root {
+            Err(fault) => {
+                found.error(fault.at, fault.message);
+                (name_in(&document.text), None)
+            }
+            Ok(root) => (read::name_of(&root), read::spec(&root, &mut found)),
+        };
+        match spec {
+            Some(spec) if found.errors.is_empty() => {
+                lint::spec(&spec, &mut found);
+                parsed.warnings.append(&mut found.warnings);
+                parsed.specs.push(spec);
+            }
+            _ => parsed.refuse(name, found),
+        }
+    }
+    parsed
 }
+
+impl Parsed {
+    fn refuse(&mut self, name: Option<String>, mut found: Diagnosis) {
+        found.errors.sort_by_key(|e| (e.line, e.column));
+        if let Some(error) = found.errors.first().cloned() {
+            self.refused.push(Refused { name, error });
+        }
+        self.errors.append(&mut found.errors);
+        self.warnings.append(&mut found.warnings);
+    }
+}
+
+/// The name in a text that is no YAML: what its first `name:` line says.
+fn name_in(text: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix("name:"))?;
+    let name = line.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+    is_name(name).then(|| name.to_owned())
+}
+
+/// Whether a tool may be called so: 1 to 64 of `a-z`, `0-9`, `_`, `-`.
+pub fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+}
+
+#[cfg(test)]
+mod tests;

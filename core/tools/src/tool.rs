@@ -36,7 +36,7 @@ impl Tool {
     ) -> Self {
         let described = Arc::new(json!({
             "name": &*spec.name,
-            "description": spec.description,
+            "description": description(&spec),
             "parameters": spec.parameters,
         }));
         Self { name: spec.name.clone(), digest: spec.digest(), spec, schema, returns, endpoint, guard, described }
@@ -47,6 +47,12 @@ impl Tool {
         self.schema
             .coerce_and_validate(args)
             .map_err(|problems| Failure::invalid_args(&self.name, problems, self.usage()))
+    }
+
+    /// Why it cannot be used at present; nothing when it can. Reads the environment, no file, no network.
+    pub fn unavailable(&self) -> Option<String> {
+        let is_unset = |name: &&String| std::env::var_os(name).is_none_or(|value| value.is_empty());
+        self.spec.requires_env.iter().find(is_unset).map(|name| format!("the environment variable '{name}' is not set"))
     }
 
     pub fn is_repeatable(&self) -> bool {
@@ -71,5 +77,14 @@ impl Tool {
             None if !execution.parallel => Some(self.name.to_string()),
             None => None,
         }
+    }
+}
+
+/// With a word on its end of life, which a model has to know of before it calls.
+fn description(spec: &Spec) -> String {
+    match spec.deprecated.as_deref() {
+        None => spec.description.clone(),
+        Some("") => format!("{} (deprecated)", spec.description),
+        Some(message) => format!("{} (deprecated: {message})", spec.description),
     }
 }

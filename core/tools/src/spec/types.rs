@@ -34,6 +34,8 @@ pub struct Spec {
     pub examples: Vec<Example>,
     pub(crate) places: Places,
     pub(crate) digest: Digest,
+    /// The document as JSON in the order in which it is written: the digest does not see order, people do.
+    pub(crate) content: Arc<str>,
 }
 
 /// Where the keys of a document stand, by dotted path (`endpoint.steps.0.tool`).
@@ -55,6 +57,11 @@ impl Spec {
         SpecError { file: self.places.file.to_string(), line, column, message: message.into(), hint: None }
     }
 
+    /// Whether it reads the same, from the same place: then nothing is to be made anew.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        self.content == other.content && self.source() == other.source() && self.places.at == other.places.at
+    }
+
     /// Of the content: the same on every replica, whatever file it stands in.
     pub fn digest(&self) -> Digest {
         self.digest
@@ -73,6 +80,11 @@ impl Spec {
 }
 
 impl Places {
+    /// Whether the key is written.
+    pub fn has(&self, path: &str) -> bool {
+        self.at.contains_key(path)
+    }
+
     /// The place of a path, else of what encloses it.
     pub fn of(&self, path: &str) -> (u32, u32) {
         let mut path = path;
@@ -135,8 +147,22 @@ pub struct StepCall {
     pub tool: String,
     /// With templates in its strings.
     pub args: Value,
-    /// The pipeline goes on without its result when it fails.
-    pub optional: bool,
+    /// An expression: the step is left out (its result is null) unless it holds.
+    pub when: Option<String>,
+    /// A list, or a template that gives one: one call for each `item`, all at once; the result is the list of theirs.
+    pub for_each: Option<Value>,
+    pub on_error: OnError,
+}
+
+/// What becomes of a pipeline when a step of it fails.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OnError {
+    /// It fails too.
+    Fail,
+    /// It goes on: the step's result is null, and a mapped step keeps the results that it has.
+    Skip,
+    /// It goes on with this in place of the result.
+    Default(Value),
 }
 
 /// How calls are run.

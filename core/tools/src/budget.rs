@@ -1,0 +1,47 @@
+//! Cuts a large answer to what its owner allows, keeping its shape.
+
+use serde_json::{Value, json};
+
+/// The value itself when it fits `most` characters of JSON; else the same shape with long texts and lists cut, each
+/// cut marked inside the budget.
+pub fn fit(value: Value, most: usize, marks: &mut Vec<String>) -> Value {
+    let size = size(&value);
+    if size <= most {
+        return value;
+    }
+    // Halving what one text and one list may hold ends after a few rounds, each linear in what is left.
+    let mut room = most;
+    let mut cut = value;
+    while room > 8 {
+        cut = shorten(cut, room, (room / 8).max(1));
+        if self::size(&cut) <= most {
+            marks.push(format!("answer cut from {size} characters to {most}"));
+            return cut;
+        }
+        room /= 2;
+    }
+    marks.push(format!("answer of {size} characters left out: {most} are allowed"));
+    json!(contract::text::cut(&format!("… the answer of {size} characters is too large"), most.saturating_sub(2)))
+}
+
+/// Characters of the value as JSON.
+fn size(value: &Value) -> usize {
+    value.to_string().chars().count()
+}
+
+fn shorten(value: Value, text: usize, items: usize) -> Value {
+    match value {
+        Value::String(long) => Value::String(contract::text::cut(&long, text)),
+        Value::Array(mut list) => {
+            let more = list.len().saturating_sub(items);
+            list.truncate(items);
+            let mut list: Vec<_> = list.into_iter().map(|v| shorten(v, text, items)).collect();
+            if more > 0 {
+                list.push(json!(format!("… and {more} more")));
+            }
+            Value::Array(list)
+        }
+        Value::Object(map) => Value::Object(map.into_iter().map(|(k, v)| (k, shorten(v, text, items))).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}

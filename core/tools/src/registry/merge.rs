@@ -1,0 +1,163 @@
+//! Who owns a name, and what stays when an owner's file went bad. Pure.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use super::{
+    files::Source,
+    snapshot::{Quarantine, Snapshot},
+};
+use crate::{
+    spec::{self, Spec, SpecError},
+    tool::Tool,
+};
+
+/// The specs that own their names, and what was refused on the way.
+#[derive(Default)]
+pub struct Offer {
+    pub chosen: Vec<Spec>,
+    pub refused: Vec<Refusal>,
+    pub errors: Vec<SpecError>,
+    pub warnings: Vec<SpecError>,
+}
+
+/// A document that is not offered.
+pub struct Refusal {
+    pub name: Option<String>,
+    pub error: SpecError,
+    pub loses: Loses,
+}
+
+/// Which tools lose their newest version by a refusal.
+pub enum Loses {
+    Nothing,
+    Tool(String),
+    /// Whatever the file held before and does not hold now.
+    File,
+}
+
+impl From<String> for Loses {
+    fn from(name: String) -> Self {
+        Self::Tool(name)
+    }
+}
+
+pub fn merge(sources: Vec<Source>, last: &Snapshot) -> Offer {
+    let mut offer = Offer::default();
+    let mut specs = Vec::new();
+    for source in sources {
+        match source.text {
+            Err(why) => offer.refuse_file(&source.label, format!("the file {why}")),
+            Ok(text) => {
+                let mut parsed = spec::parse(&source.label, &text);
+                let was_used = last.tools().iter().any(|tool| tool.spec.source().0 == source.label);
+                if parsed.specs.is_empty() && parsed.refused.is_empty() && was_used {
+                    // Somebody may be about to write it; who means it removes the file.
+                    offer.refuse_file(&source.label, "the file is empty".to_owned());
+                }
+                offer.errors.append(&mut parsed.errors);
+                offer.warnings.append(&mut parsed.warnings);
+                offer.refused.extend(parsed.refused.into_iter().map(|refused| Refusal {
+                    loses: refused.name.clone().map_or(Loses::File, Loses::Tool),
+                    name: refused.name,
+                    error: refused.error,
+                }));
+                specs.append(&mut parsed.specs);
+            }
+        }
+    }
+    offer.choose(specs, last);
+    offer
+}
+
+impl Offer {
+    fn refuse_file(&mut self, label: &str, message: String) {
+        let error = SpecError { file: label.to_owned(), line: 1, column: 1, message, hint: None };
+        self.errors.push(error.clone());
+        self.refused.push(Refusal { name: None, error, loses: Loses::File });
+    }
+
+    /// The first owner of a name stays, also over reloads, unless a newcomer says `override: true`.
+    fn choose(&mut self, specs: Vec<Spec>, last: &Snapshot) {
+        let mut order: Vec<Arc<str>> = Vec::new();
+        let mut by_name: HashMap<Arc<str>, Vec<Spec>> = HashMap::new();
+        for spec in specs {
+            let same = by_name.entry(spec.name.clone()).or_default();
+            if same.is_empty() {
+                order.push(spec.name.clone());
+            }
+            same.push(spec);
+        }
+        for name in order {
+            let Some(mut same) = by_name.remove(&name) else { continue };
+            let owner = last.get(&name).map(|tool| tool.spec.source().0.to_owned());
+            same.sort_by_key(|spec| (spec.overrides, owner.as_deref() != Some(spec.source().0)));
+            let mut same = same.into_iter();
+            let Some(first) = same.next() else { continue };
+            let chosen = same.fold(first, |owner, newcomer| self.settle(owner, newcomer));
+            self.chosen.push(chosen);
+        }
+    }
+
+    fn settle(&mut self, owner: Spec, newcomer: Spec) -> Spec {
+        let (file, line) = owner.source();
+        if newcomer.overrides {
+            let (by, by_line) = newcomer.source();
+            let message = format!("'{}' is replaced by {by}:{by_line}, which says 'override: true'", owner.name);
+            self.warnings.push(owner.error_at("name", message));
+            return newcomer;
+        }
+        let message = format!("'{}' has an owner already: {file}:{line}", owner.name);
+        let error = newcomer.error_at("name", message).hint("choose another name, or say 'override: true'");
+        self.errors.push(error.clone());
+        self.refused.push(Refusal { name: Some(owner.name.to_string()), error, loses: Loses::Nothing });
+        owner
+    }
+}
+
+/// Keeps the last good version of what was lost by a refusal, and makes the list that operators see.
+pub fn keep(
+    refused: Vec<Refusal>,
+    last: &Snapshot,
+    tools: &mut BTreeMap<Arc<str>, Arc<Tool>>,
+    errors: &mut [SpecError],
+) -> Vec<Quarantine> {
+    let mut quarantined = Vec::new();
+    for Refusal { name, error, loses } in refused {
+        let kept: Vec<_> =
+            lost(&loses, &error.file, last).filter(|tool| !tools.contains_key(&tool.name)).cloned().collect::<Vec<_>>();
+        if kept.is_empty() {
+            quarantined.push(quarantine(name.unwrap_or_else(|| error.file.clone()), &error, false));
+            continue;
+        }
+        let names: Vec<_> = kept.iter().map(|tool| format!("'{}'", tool.name)).collect();
+        if let Some(told) = errors.iter_mut().find(|e| **e == error) {
+            let stays = format!("the last good version of {} stays in use", names.join(", "));
+            told.hint = Some(told.hint.take().map_or(stays.clone(), |hint| format!("{hint}; {stays}")));
+        }
+        for tool in kept {
+            quarantined.push(quarantine(tool.name.to_string(), &error, true));
+            tools.insert(tool.name.clone(), tool);
+        }
+    }
+    quarantined.sort_by(|a, b| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)));
+    quarantined
+}
+
+fn lost<'a>(loses: &'a Loses, file: &'a str, last: &'a Snapshot) -> Box<dyn Iterator<Item = &'a Arc<Tool>> + 'a> {
+    match loses {
+        Loses::Nothing => Box::new(std::iter::empty()),
+        Loses::Tool(name) => Box::new(last.get(name).into_iter()),
+        Loses::File => Box::new(last.tools().iter().filter(move |tool| tool.spec.source().0 == file)),
+    }
+}
+
+fn quarantine(name: String, error: &SpecError, kept: bool) -> Quarantine {
+    let reason = match &error.hint {
+        Some(hint) => format!("{}: {hint}", error.message),
+        None => error.message.clone(),
+    };
+    Quarantine { name, reason, file: error.file.clone(), line: error.line, kept }
+}

@@ -1,0 +1,257 @@
+//! Reads the keys of a map one by one and says everything that is wrong with them, each at its place.
+
+use std::{sync::Arc, time::Duration};
+
+use contract::text;
+use serde_json::Value;
+
+use super::{
+    types::{Rate, SpecError},
+    yaml::{Entry, Kind, Node, Place},
+};
+
+/// What was found in one document.
+pub struct Diagnosis {
+    pub file: Arc<str>,
+    pub errors: Vec<SpecError>,
+    pub warnings: Vec<SpecError>,
+}
+
+impl Diagnosis {
+    pub fn new(file: &Arc<str>) -> Self {
+        Self { file: file.clone(), errors: Vec::new(), warnings: Vec::new() }
+    }
+
+    pub fn error(&mut self, at: Place, message: impl Into<String>) {
+        self.errors.push(self.at(at, message));
+    }
+
+    pub fn error_hint(&mut self, at: Place, message: impl Into<String>, hint: Option<String>) {
+        self.errors.push(SpecError { hint, ..self.at(at, message) });
+    }
+
+    pub fn warning(&mut self, at: Place, message: impl Into<String>) {
+        self.warnings.push(self.at(at, message));
+    }
+
+    fn at(&self, (line, column): Place, message: impl Into<String>) -> SpecError {
+        SpecError { file: self.file.to_string(), line, column, message: message.into(), hint: None }
+    }
+}
+
+/// A map whose keys are all known.
+pub struct Fields<'a> {
+    entries: &'a [Entry],
+    pub at: Place,
+}
+
+impl<'a> Fields<'a> {
+    /// Reports what is no map and keys that are not `known`.
+    pub fn of(node: &'a Node, what: &str, known: &[&'static str], found: &mut Diagnosis) -> Option<Self> {
+        let Kind::Map(entries) = &node.kind else {
+            found.error(node.at, format!("{what} has to be a map, not {}", node.is_a()));
+            return None;
+        };
+        for entry in entries.iter().filter(|e| !known.contains(&&*e.key)) {
+            let hint = match text::nearest(&entry.key, known.iter().copied()) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => format!("known are {}", known.join(", ")),
+            };
+            let key = text::one_line(&entry.key, 64);
+            found.error_hint(entry.at, format!("unknown key '{key}' in {what}"), Some(hint));
+        }
+        Some(Self { entries, at: node.at })
+    }
+
+    pub fn entry(&self, key: &str) -> Option<&'a Entry> {
+        self.entries.iter().find(|e| e.key == key)
+    }
+
+    /// The value of a key, unless it is absent or empty.
+    pub fn node(&self, key: &str) -> Option<&'a Node> {
+        self.entry(key).map(|e| &e.value).filter(|n| !is_nothing(n))
+    }
+
+    pub fn required(&self, key: &str, what: &str, found: &mut Diagnosis) -> Option<&'a Node> {
+        let node = self.node(key);
+        if node.is_none() {
+            found.error(self.entry(key).map_or(self.at, |e| e.at), format!("{what} needs '{key}'"));
+        }
+        node
+    }
+
+    pub fn text(&self, key: &str, found: &mut Diagnosis) -> Option<String> {
+        self.node(key).and_then(|node| text_of(node, key, found))
+    }
+
+    pub fn texts(&self, key: &str, found: &mut Diagnosis) -> Option<Vec<String>> {
+        let node = self.node(key)?;
+        let Kind::Seq(items) = &node.kind else {
+            found.error(node.at, format!("'{key}' has to be a list, not {}", node.is_a()));
+            return None;
+        };
+        Some(items.iter().filter_map(|item| text_of(item, key, found)).collect())
+    }
+
+    /// A map of texts, in the order in which it is written.
+    pub fn pairs(&self, key: &str, found: &mut Diagnosis) -> Vec<(String, String)> {
+        self.map(key, found).iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, &e.key, found)?))).collect()
+    }
+
+    pub fn map(&self, key: &str, found: &mut Diagnosis) -> &'a [Entry] {
+        match self.node(key) {
+            None => &[],
+            Some(Node { kind: Kind::Map(entries), .. }) => entries,
+            Some(node) => {
+                found.error(node.at, format!("'{key}' has to be a map, not {}", node.is_a()));
+                &[]
+            }
+        }
+    }
+
+    pub fn list(&self, key: &str, found: &mut Diagnosis) -> &'a [Node] {
+        match self.node(key) {
+            None => &[],
+            Some(Node { kind: Kind::Seq(items), .. }) => items,
+            Some(node) => {
+                found.error(node.at, format!("'{key}' has to be a list, not {}", node.is_a()));
+                &[]
+            }
+        }
+    }
+
+    pub fn flag(&self, key: &str, found: &mut Diagnosis) -> Option<bool> {
+        let node = self.node(key)?;
+        match node.value() {
+            Value::Bool(flag) => Some(flag),
+            _ => {
+                found.error(node.at, format!("'{key}' has to be true or false{}", got(node)));
+                None
+            }
+        }
+    }
+
+    /// A whole number of at least `least`.
+    pub fn count<N: TryFrom<u64>>(&self, key: &str, least: u64, found: &mut Diagnosis) -> Option<N> {
+        let node = self.node(key)?;
+        let count = node.value().as_u64().filter(|n| *n >= least).and_then(|n| N::try_from(n).ok());
+        if count.is_none() {
+            found.error(node.at, format!("'{key}' has to be a whole number of at least {least}{}", got(node)));
+        }
+        count
+    }
+
+    pub fn factor(&self, key: &str, found: &mut Diagnosis) -> Option<f64> {
+        let node = self.node(key)?;
+        let factor = node.value().as_f64().filter(|f| f.is_finite() && *f >= 1.0);
+        if factor.is_none() {
+            found.error(node.at, format!("'{key}' has to be a number of at least 1{}", got(node)));
+        }
+        factor
+    }
+
+    /// A time of more than nothing.
+    pub fn duration(&self, key: &str, found: &mut Diagnosis) -> Option<Duration> {
+        let node = self.node(key)?;
+        let parsed = parse_duration(&scalar(node)).filter(|d| !d.is_zero());
+        if parsed.is_none() {
+            found.error_hint(
+                node.at,
+                format!("'{key}' has to be a time{}", got(node)),
+                Some("write it like 500ms, 30s, 2m or 1h".to_owned()),
+            );
+        }
+        parsed
+    }
+
+    pub fn rate(&self, key: &str, found: &mut Diagnosis) -> Option<Rate> {
+        let node = self.node(key)?;
+        let parsed = parse_rate(&scalar(node));
+        if parsed.is_none() {
+            found.error_hint(
+                node.at,
+                format!("'{key}' has to be a rate{}", got(node)),
+                Some("write it like 20/s, 100/m or 5/10s".to_owned()),
+            );
+        }
+        parsed
+    }
+
+    /// One of some words.
+    pub fn choice<T: Copy>(&self, key: &str, words: &[(&'static str, T)], found: &mut Diagnosis) -> Option<T> {
+        let node = self.node(key)?;
+        choice_of(node, key, words, found)
+    }
+}
+
+/// One of some words.
+pub fn choice_of<T: Copy>(node: &Node, what: &str, words: &[(&'static str, T)], found: &mut Diagnosis) -> Option<T> {
+    let word = scalar(node);
+    let chosen = words.iter().find(|(name, _)| *name == word).map(|(_, value)| *value);
+    if chosen.is_none() {
+        let names: Vec<_> = words.iter().map(|(name, _)| *name).collect();
+        let hint = text::nearest(&word, names.iter().copied()).map(|near| format!("did you mean '{near}'?"));
+        found.error_hint(node.at, format!("'{what}' has to be one of {}{}", names.join(", "), got(node)), hint);
+    }
+    chosen
+}
+
+/// Text; what YAML takes for something else is refused rather than guessed.
+pub fn text_of(node: &Node, key: &str, found: &mut Diagnosis) -> Option<String> {
+    match node.value() {
+        Value::String(text) => Some(text),
+        Value::Number(_) | Value::Bool(_) => {
+            found.error(node.at, format!("'{key}' has to be text{}: put it in quotes", got(node)));
+            None
+        }
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            found.error(node.at, format!("'{key}' has to be text, not {}", node.is_a()));
+            None
+        }
+    }
+}
+
+fn is_nothing(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Scalar(scalar) if scalar.value().is_null())
+}
+
+fn scalar(node: &Node) -> String {
+    match &node.kind {
+        Kind::Scalar(scalar) => scalar.text.clone(),
+        Kind::Seq(_) | Kind::Map(_) => String::new(),
+    }
+}
+
+fn got(node: &Node) -> String {
+    match &node.kind {
+        Kind::Scalar(scalar) => format!(", not '{}'", text::one_line(&scalar.text, 40)),
+        Kind::Seq(_) | Kind::Map(_) => format!(", not {}", node.is_a()),
+    }
+}
+
+/// `500ms`, `30s`, `2m`, `1h`, `7d`.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let count: u64 = text[..digits].parse().ok()?;
+    let unit_ms: u64 = match &text[digits..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    // A year is more than anything here may take, and sums of times stay within a clock's range.
+    count.checked_mul(unit_ms).filter(|ms| *ms <= 366 * 86_400_000).map(Duration::from_millis)
+}
+
+/// `20/s`, `100/m`, `5/10s`.
+pub fn parse_rate(text: &str) -> Option<Rate> {
+    let (count, per) = text.split_once('/')?;
+    let count: u32 = count.parse().ok().filter(|n| *n > 0)?;
+    let per = match per.starts_with(|c: char| c.is_ascii_digit()) {
+        true => parse_duration(per),
+        false => parse_duration(&format!("1{per}")),
+    };
+    per.filter(|d| !d.is_zero()).map(|per| Rate { count, per })
+}

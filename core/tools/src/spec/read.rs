@@ -1,0 +1,466 @@
+//! From a tree to a [`Spec`].
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use contract::{Digest, Platform};
+use serde_json::{Value, json};
+
+use super::{
+    fields::{Diagnosis, Fields, choice_of, parse_duration, text_of},
+    is_name,
+    types::{
+        Breaker, Dynamic, EndpointSpec, Example, Execution, HttpSpec, OnError, PayloadLog, PipelineSpec, Places,
+        Publish, ResourceScope, Spec, Step, StepCall,
+    },
+    yaml::{Kind, Node, Place},
+};
+
+const KEYS: &[&str] = &[
+    "name",
+    "toolset",
+    "description",
+    "parameters",
+    "returns",
+    "permissions",
+    "platforms",
+    "requires_env",
+    "check",
+    "endpoint",
+    "execution",
+    "max_result_size_chars",
+    "select",
+    "full_payload_log",
+    "publish",
+    "override",
+    "deprecated",
+    "dynamic",
+    "examples",
+];
+const EXECUTION: &[&str] = &[
+    "timeout",
+    "total_timeout",
+    "retries",
+    "retry_interval",
+    "backoff_multiplier",
+    "concurrency_limit",
+    "rate_limit",
+    "circuit_breaker",
+    "idempotent",
+    "parallel",
+    "resource",
+    "resource_scope",
+    "async",
+];
+const HTTP: &[&str] = &["type", "method", "url", "headers", "rename", "credential"];
+const STEP: &[&str] = &["id", "tool", "args", "when", "for_each", "on_error", "default", "optional", "parallel"];
+/// What a step of a parallel group may say: the same, and no further group.
+const STEP_ALONE: &[&str] = STEP.split_at(STEP.len() - 1).0;
+const METHODS: &[(&str, &str)] =
+    &[("GET", "GET"), ("HEAD", "HEAD"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
+
+/// The document's name, if it has a fit one.
+pub fn name_of(root: &Node) -> Option<String> {
+    match root.get("name")?.value() {
+        Value::String(name) if is_name(&name) => Some(name),
+        _ => None,
+    }
+}
+
+/// Reads on after an error so that all are said at once; what is returned beside errors is not to be used.
+pub fn spec(root: &Node, found: &mut Diagnosis) -> Option<Spec> {
+    let fields = Fields::of(root, "a tool", KEYS, found)?;
+    let name = name(&fields, found);
+    let endpoint = match fields.required("endpoint", "a tool", found) {
+        Some(node) => endpoint(node, found),
+        None => None,
+    };
+    let execution = fields.node("execution").and_then(|node| execution(node, found)).unwrap_or_default();
+    let texts = |key, found: &mut Diagnosis| fields.texts(key, found).unwrap_or_default();
+    let spec = Spec {
+        name: name.as_deref().unwrap_or_default().into(),
+        toolset: toolset(&fields, found).into(),
+        description: fields.text("description", found).unwrap_or_default().trim().to_owned(),
+        parameters: parameters(&fields, found),
+        returns: schema(&fields, "returns", found),
+        permissions: labels(&fields, found).into_iter().map(Arc::from).collect(),
+        platforms: platforms(&fields, found),
+        requires_env: texts("requires_env", found),
+        check: check(&fields, found),
+        endpoint: endpoint?,
+        execution,
+        max_result_size_chars: fields.count("max_result_size_chars", 100, found),
+        select: fields.text("select", found),
+        full_payload_log: payload_log(&fields, found),
+        publish: fields
+            .choice("publish", &[("auto", Publish::Auto), ("manual", Publish::Manual)], found)
+            .unwrap_or(Publish::Auto),
+        overrides: fields.flag("override", found).unwrap_or(false),
+        deprecated: deprecated(&fields, found),
+        dynamic: dynamic(&fields, found),
+        examples: examples(&fields, found),
+        places: places(root, found),
+        digest: Digest::of_json(&root.value()),
+        content: root.value().to_string().into(),
+    };
+    name.map(|_| spec)
+}
+
+fn places(root: &Node, found: &Diagnosis) -> Places {
+    let mut at = BTreeMap::new();
+    root.places(&mut |path, place| {
+        at.insert(path, place);
+    });
+    Places { file: found.file.clone(), at: Arc::new(at) }
+}
+
+fn name(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<String> {
+    let node = fields.required("name", "a tool", found)?;
+    let name = text_of(node, "name", found)?;
+    if !is_name(&name) {
+        let shown = contract::text::one_line(&name, 80);
+        found.error(node.at, format!("the name '{shown}' is not fit: 1 to 64 of a-z, 0-9, '_' and '-'"));
+        return None;
+    }
+    Some(name)
+}
+
+fn toolset(fields: &Fields<'_>, found: &mut Diagnosis) -> String {
+    let Some(toolset) = fields.text("toolset", found) else { return "default".to_owned() };
+    if !is_name(&toolset) {
+        let shown = contract::text::one_line(&toolset, 80);
+        let at = fields.node("toolset").map_or(fields.at, |n| n.at);
+        found.error(at, format!("the toolset '{shown}' is not fit: 1 to 64 of a-z, 0-9, '_' and '-'"));
+    }
+    toolset
+}
+
+fn labels(fields: &Fields<'_>, found: &mut Diagnosis) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for node in fields.list("permissions", found) {
+        match text_of(node, "permissions", found) {
+            Some(label) if !is_name(&label) => {
+                let shown = contract::text::one_line(&label, 40);
+                found.error(node.at, format!("the label '{shown}' is not fit: 1 to 64 of a-z, 0-9, '_' and '-'"));
+            }
+            Some(label) if !labels.contains(&label) => labels.push(label),
+            Some(_) | None => {}
+        }
+    }
+    labels
+}
+
+fn platforms(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<Vec<Platform>> {
+    fields.node("platforms")?;
+    let words = Platform::ALL.map(|p| (p.as_str(), p));
+    Some(fields.list("platforms", found).iter().filter_map(|n| choice_of(n, "platforms", &words, found)).collect())
+}
+
+/// The arguments' schema, an object even when nothing is said.
+fn parameters(fields: &Fields<'_>, found: &mut Diagnosis) -> Value {
+    let Some(mut schema) = schema(fields, "parameters", found) else {
+        return json!({ "type": "object", "properties": {} });
+    };
+    let at = fields.node("parameters").map_or(fields.at, |n| n.at);
+    match schema.get("type") {
+        None => {
+            schema["type"] = json!("object");
+        }
+        Some(kind) if kind == "object" => {}
+        Some(_) => found.error(at, "'parameters' has to be of type object: arguments have names"),
+    }
+    schema
+}
+
+/// A JSON Schema written as YAML.
+fn schema(fields: &Fields<'_>, key: &str, found: &mut Diagnosis) -> Option<Value> {
+    let node = fields.node(key)?;
+    match &node.kind {
+        Kind::Map(_) => Some(node.value()),
+        Kind::Scalar(_) | Kind::Seq(_) => {
+            let message = format!("'{key}' has to be a JSON Schema written as YAML, not {}", node.is_a());
+            found.error_hint(node.at, message, Some("write 'type: object' and 'properties:' below it".to_owned()));
+            None
+        }
+    }
+}
+
+fn check(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<String> {
+    let node = fields.node("check")?;
+    let url = Fields::of(node, "'check'", &["http"], found)?.required("http", "'check'", found)?;
+    text_of(url, "http", found)
+}
+
+fn payload_log(fields: &Fields<'_>, found: &mut Diagnosis) -> PayloadLog {
+    let Some(node) = fields.node("full_payload_log") else { return PayloadLog::Never };
+    let Kind::Scalar(scalar) = &node.kind else {
+        // The other way to write it: `{ for: 2h }`.
+        let inner = Fields::of(node, "'full_payload_log'", &["for"], found);
+        let time = inner.and_then(|f| f.duration("for", found));
+        return time.map_or(PayloadLog::Never, PayloadLog::For);
+    };
+    let time = scalar.text.strip_prefix("for:").and_then(|t| parse_duration(t.trim()));
+    match (scalar.value(), time) {
+        (Value::Bool(true), _) => PayloadLog::Always,
+        (Value::Bool(false), _) => PayloadLog::Never,
+        (_, Some(time)) => PayloadLog::For(time),
+        (_, None) => {
+            found.error(node.at, "'full_payload_log' has to be true, false or '{ for: 2h }'");
+            PayloadLog::Never
+        }
+    }
+}
+
+fn deprecated(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<String> {
+    let node = fields.node("deprecated")?;
+    match node.value() {
+        Value::Bool(is_so) => is_so.then(String::new),
+        _ => text_of(node, "deprecated", found),
+    }
+}
+
+fn dynamic(fields: &Fields<'_>, found: &mut Diagnosis) -> BTreeMap<String, Dynamic> {
+    let mut out = BTreeMap::new();
+    for entry in fields.map("dynamic", found) {
+        let what = format!("'dynamic.{}'", entry.key);
+        let Some(inner) = Fields::of(&entry.value, &what, &["url", "ttl"], found) else { continue };
+        inner.required("url", &what, found);
+        let url = inner.text("url", found).unwrap_or_default();
+        let ttl = inner.duration("ttl", found).unwrap_or(std::time::Duration::from_secs(300));
+        out.insert(entry.key.clone(), Dynamic { url, ttl });
+    }
+    out
+}
+
+fn examples(fields: &Fields<'_>, found: &mut Diagnosis) -> Vec<Example> {
+    let mut out = Vec::new();
+    for node in fields.list("examples", found) {
+        let Some(inner) = Fields::of(node, "an example", &["say", "args"], found) else { continue };
+        let say = inner.text("say", found).unwrap_or_default();
+        let args = inner.node("args").map_or_else(|| json!({}), Node::value);
+        out.push(Example { say, args });
+    }
+    out
+}
+
+fn execution(node: &Node, found: &mut Diagnosis) -> Option<Execution> {
+    let fields = Fields::of(node, "'execution'", EXECUTION, found)?;
+    let usual = Execution::default();
+    let scopes = [("process", ResourceScope::Process), ("global", ResourceScope::Global)];
+    Some(Execution {
+        timeout: fields.duration("timeout", found).unwrap_or(usual.timeout),
+        total_timeout: fields.duration("total_timeout", found),
+        retries: fields.count("retries", 0, found).unwrap_or(usual.retries),
+        retry_interval: fields.duration("retry_interval", found).unwrap_or(usual.retry_interval),
+        backoff_multiplier: fields.factor("backoff_multiplier", found).unwrap_or(usual.backoff_multiplier),
+        concurrency_limit: concurrency_limit(&fields, found),
+        rate_limit: fields.rate("rate_limit", found),
+        circuit_breaker: fields.node("circuit_breaker").and_then(|node| breaker(node, found)),
+        idempotent: fields.flag("idempotent", found),
+        parallel: fields.flag("parallel", found).unwrap_or(usual.parallel),
+        resource: fields.text("resource", found).filter(|r| !r.is_empty()),
+        resource_scope: fields.choice("resource_scope", &scopes, found).unwrap_or(usual.resource_scope),
+        r#async: fields.node("async").and_then(|node| asynchronous(node, found)),
+    })
+}
+
+/// Most calls at once that a tool may ask for; more is no limit.
+const CONCURRENCY_MAX: usize = 100_000;
+
+fn concurrency_limit(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<usize> {
+    let limit: usize = fields.count("concurrency_limit", 1, found)?;
+    if limit > CONCURRENCY_MAX {
+        let at = fields.node("concurrency_limit").map_or(fields.at, |n| n.at);
+        found.error(at, format!("'concurrency_limit' is at most {CONCURRENCY_MAX}"));
+    }
+    Some(limit.min(CONCURRENCY_MAX))
+}
+
+fn breaker(node: &Node, found: &mut Diagnosis) -> Option<Breaker> {
+    let fields = Fields::of(node, "'circuit_breaker'", &["failure_threshold", "cooldown"], found)?;
+    Some(Breaker {
+        failure_threshold: fields.count("failure_threshold", 1, found).unwrap_or(5),
+        cooldown: fields.duration("cooldown", found).unwrap_or(std::time::Duration::from_secs(30)),
+    })
+}
+
+/// Checked, and kept as it is written until jobs exist.
+fn asynchronous(node: &Node, found: &mut Diagnosis) -> Option<Value> {
+    let fields = Fields::of(node, "'async'", &["id", "poll", "done", "failed", "result", "timeout"], found)?;
+    for key in ["id", "done", "failed", "result"] {
+        fields.text(key, found);
+    }
+    fields.duration("timeout", found);
+    if let Some(poll) = fields.required("poll", "'async'", found)
+        && let Some(poll) = Fields::of(poll, "'poll'", &["method", "url", "interval", "headers"], found)
+    {
+        poll.required("url", "'poll'", found);
+        poll.duration("interval", found);
+        poll.choice("method", METHODS, found);
+    }
+    Some(node.value())
+}
+
+#[derive(Clone, Copy)]
+enum Type {
+    Http,
+    Mcp,
+    Command,
+    Pipeline,
+    Native,
+}
+
+fn endpoint(node: &Node, found: &mut Diagnosis) -> Option<EndpointSpec> {
+    let types = [
+        ("http", Type::Http),
+        ("mcp", Type::Mcp),
+        ("command", Type::Command),
+        ("pipeline", Type::Pipeline),
+        ("native", Type::Native),
+    ];
+    let chosen = match node.get("type") {
+        Some(node) => choice_of(node, "type", &types, found)?,
+        None => Type::Http,
+    };
+    match chosen {
+        Type::Http => http(node, found).map(EndpointSpec::Http),
+        Type::Pipeline => pipeline(node, found).map(EndpointSpec::Pipeline),
+        Type::Native => {
+            let fields = Fields::of(node, "a native endpoint", &["type", "name"], found)?;
+            let name = fields.required("name", "a native endpoint", found)?;
+            Some(EndpointSpec::Native { name: text_of(name, "name", found)? })
+        }
+        Type::Mcp => {
+            let fields = Fields::of(node, "an mcp endpoint", &["type", "server", "tool"], found)?;
+            let server = fields.required("server", "an mcp endpoint", found)?;
+            let tool = fields.required("tool", "an mcp endpoint", found)?;
+            Some(EndpointSpec::Mcp { server: text_of(server, "server", found)?, tool: text_of(tool, "tool", found)? })
+        }
+        Type::Command => {
+            let fields = Fields::of(node, "a command endpoint", &["type", "argv", "stdin"], found)?;
+            fields.required("argv", "a command endpoint", found)?;
+            Some(EndpointSpec::Command { argv: fields.texts("argv", found)?, stdin: fields.text("stdin", found) })
+        }
+    }
+}
+
+fn http(node: &Node, found: &mut Diagnosis) -> Option<HttpSpec> {
+    let fields = Fields::of(node, "an http endpoint", HTTP, found)?;
+    let url_at = fields.required("url", "an http endpoint", found)?;
+    let url = text_of(url_at, "url", found)?;
+    url_is_fit(&url, url_at.at, found);
+    let method = match fields.node("method") {
+        None => "GET",
+        Some(node) => method(node, found)?,
+    };
+    Some(HttpSpec {
+        method: method.to_owned(),
+        url,
+        headers: fields.pairs("headers", found),
+        rename: fields.pairs("rename", found),
+        credential: fields.text("credential", found),
+    })
+}
+
+/// In any case, as tutorials write them.
+fn method(node: &Node, found: &mut Diagnosis) -> Option<&'static str> {
+    let upper = match node.value() {
+        Value::String(text) => text.to_ascii_uppercase(),
+        _ => String::new(),
+    };
+    match METHODS.iter().find(|(name, _)| *name == upper) {
+        Some((name, _)) => Some(name),
+        None => choice_of(node, "method", METHODS, found),
+    }
+}
+
+fn url_is_fit(url: &str, at: Place, found: &mut Diagnosis) {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    match host {
+        None => found.error(at, "'url' has to begin with http:// or https://"),
+        Some("") => found.error(at, "'url' names no host"),
+        // Else an argument could choose which machine is spoken to.
+        Some(host) if host.contains(['{', '}']) => found.error(at, "the host of 'url' cannot come from an argument"),
+        Some(_) if url.chars().any(|c| c.is_whitespace() || c.is_control()) => {
+            found.error(at, "'url' has white space in it");
+        }
+        Some(_) if url.matches('{').count() != url.matches('}').count() => {
+            found.error(at, "'url' has a brace without its partner");
+        }
+        Some(_) => {}
+    }
+}
+
+/// Most steps of a pipeline, those of parallel groups counted one by one.
+const STEPS_MAX: usize = 100;
+
+fn pipeline(node: &Node, found: &mut Diagnosis) -> Option<PipelineSpec> {
+    let fields = Fields::of(node, "a pipeline", &["type", "steps", "result"], found)?;
+    let steps_at = fields.required("steps", "a pipeline", found)?;
+    let mut ids: Vec<String> = Vec::new();
+    let mut steps = Vec::new();
+    for node in fields.list("steps", found) {
+        let Some(step) = Fields::of(node, "a step", STEP, found) else { continue };
+        if step.entry("parallel").is_none() {
+            steps.extend(step_call(&step, &mut ids, found).map(Step::Call));
+            continue;
+        }
+        for &key in STEP_ALONE {
+            if let Some(entry) = step.entry(key) {
+                found.error(entry.at, format!("'{key}' does not go with 'parallel': write it in the steps below"));
+            }
+        }
+        let mut group = Vec::new();
+        for node in step.list("parallel", found) {
+            if let Some(step) = Fields::of(node, "a step", STEP_ALONE, found) {
+                group.extend(step_call(&step, &mut ids, found));
+            }
+        }
+        steps.push(Step::Parallel(group));
+    }
+    if ids.is_empty() || ids.len() > STEPS_MAX {
+        found.error(steps_at.at, format!("a pipeline has 1 to {STEPS_MAX} steps"));
+    }
+    Some(PipelineSpec { steps, result: fields.node("result").map(Node::value) })
+}
+
+fn step_call(step: &Fields<'_>, ids: &mut Vec<String>, found: &mut Diagnosis) -> Option<StepCall> {
+    let tool = text_of(step.required("tool", "a step", found)?, "tool", found)?;
+    let id = step.text("id", found).unwrap_or_else(|| tool.clone());
+    if ids.contains(&id) {
+        found.error(step.at, format!("two steps are called '{id}': give one an 'id' of its own"));
+    }
+    ids.push(id.clone());
+    let args = match step.node("args") {
+        None => json!({}),
+        Some(node) if matches!(node.kind, Kind::Map(_)) => node.value(),
+        Some(node) => {
+            found.error(node.at, format!("'args' has to be a map, not {}", node.is_a()));
+            return None;
+        }
+    };
+    Some(StepCall {
+        id,
+        tool,
+        args,
+        when: step.text("when", found),
+        for_each: step.node("for_each").map(Node::value),
+        on_error: on_error(step, found),
+    })
+}
+
+/// `on_error: fail|skip|default`; `default` alone means the last, `optional: true` the second.
+fn on_error(step: &Fields<'_>, found: &mut Diagnosis) -> OnError {
+    let default = step.node("default").map(Node::value);
+    let is_optional = step.flag("optional", found).unwrap_or(false);
+    match (step.choice("on_error", &[("fail", "fail"), ("skip", "skip"), ("default", "default")], found), default) {
+        (Some("default") | None, Some(value)) => OnError::Default(value),
+        (Some("default"), None) => {
+            found.error(step.at, "'on_error: default' needs a 'default'");
+            OnError::Fail
+        }
+        (Some("skip"), _) => OnError::Skip,
+        (None, None) if is_optional => OnError::Skip,
+        (Some(_) | None, _) => OnError::Fail,
+    }
+}

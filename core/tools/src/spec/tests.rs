@@ -1,0 +1,408 @@
+use std::{fmt::Write as _, time::Duration};
+
+use contract::Digest;
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::{
+    fields::{parse_duration, parse_rate},
+    *,
+};
+
+/// What a file holds, and everything that is said of it.
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&told(text));
+}
+
+fn told(text: &str) -> String {
+    let parsed = parse("t.yaml", text);
+    let mut out = String::new();
+    for spec in &parsed.specs {
+        writeln!(out, "tool {} from line {}", spec.name, spec.source().1).unwrap();
+    }
+    for refused in &parsed.refused {
+        writeln!(out, "refused {}", refused.name.as_deref().unwrap_or("(no name)")).unwrap();
+    }
+    for error in &parsed.errors {
+        writeln!(out, "error {error}").unwrap();
+    }
+    for warning in &parsed.warnings {
+        writeln!(out, "warning {warning}").unwrap();
+    }
+    out
+}
+
+fn one(text: &str) -> Spec {
+    let mut parsed = parse("t.yaml", text);
+    assert_eq!(parsed.errors, [], "{text}");
+    parsed.specs.remove(0)
+}
+
+/// A tool of which nothing is to be said, with more keys.
+fn quiet(more: &str) -> String {
+    format!(
+        "name: t\ndescription: answers with what it was asked\nreturns: {{ type: object }}\n\
+         endpoint: {{ type: native, name: t }}\n{more}"
+    )
+}
+
+const EVERY_KEY: &str = include_str!("../../fixtures/every_key.yaml");
+
+#[test]
+fn every_documented_key_is_read() {
+    let spec = one(EVERY_KEY);
+    expect![[r#"
+        Spec {
+            name: "order_query",
+            toolset: "orders",
+            description: "Look up orders by number; supports status and date filters",
+            permissions: [
+                "read",
+            ],
+            platforms: Some(
+                [
+                    Discord,
+                    Slack,
+                ],
+            ),
+            requires_env: [
+                "ORDER_TOKEN",
+            ],
+            check: Some(
+                "https://internal-api.example.local/healthz",
+            ),
+            endpoint: Http(
+                HttpSpec {
+                    method: "POST",
+                    url: "https://internal-api.example.local/order/query",
+                    headers: [
+                        (
+                            "content-type",
+                            "application/json",
+                        ),
+                    ],
+                    rename: [
+                        (
+                            "order_id",
+                            "orderId",
+                        ),
+                    ],
+                    credential: Some(
+                        "order_api",
+                    ),
+                },
+            ),
+            execution: Execution {
+                timeout: 30s,
+                total_timeout: Some(
+                    70s,
+                ),
+                retries: 2,
+                retry_interval: 500ms,
+                backoff_multiplier: 2.0,
+                concurrency_limit: Some(
+                    10,
+                ),
+                rate_limit: Some(
+                    Rate {
+                        count: 20,
+                        per: 1s,
+                    },
+                ),
+                circuit_breaker: Some(
+                    Breaker {
+                        failure_threshold: 5,
+                        cooldown: 60s,
+                    },
+                ),
+                idempotent: Some(
+                    true,
+                ),
+                parallel: true,
+                resource: Some(
+                    "orders:{order_id}",
+                ),
+                resource_scope: Process,
+                async: Some(
+                    Object {
+                        "id": String("/job_id"),
+                        "poll": Object {
+                            "method": String("GET"),
+                            "url": String("https://internal-api.example.local/jobs/{id}"),
+                            "interval": String("2s"),
+                        },
+                        "done": String("/status == 'done'"),
+                        "failed": String("/status == 'failed'"),
+                        "result": String("/result"),
+                        "timeout": String("30m"),
+                    },
+                ),
+            },
+            max_result_size_chars: Some(
+                8000,
+            ),
+            select: Some(
+                "items[].{id, status}",
+            ),
+            full_payload_log: For(
+                7200s,
+            ),
+            publish: Manual,
+            overrides: false,
+            deprecated: None,
+            dynamic: {
+                "parameters.properties.region.enum": Dynamic {
+                    url: "https://internal-api.example.local/regions",
+                    ttl: 300s,
+                },
+            },
+            examples: [
+                Example {
+                    say: "where is order A-17?",
+                    args: Object {
+                        "order_id": String("A-17"),
+                    },
+                },
+            ],
+        }
+    "#]]
+    .assert_debug_eq(&spec);
+}
+
+#[test]
+fn what_is_not_built_yet_is_said_to_be_so() {
+    check(EVERY_KEY, expect![[""]]);
+}
+
+#[test]
+fn a_tool_needs_little() {
+    let spec = one("name: t\nendpoint: { url: 'https://a.test/x' }");
+    assert_eq!(&*spec.toolset, "default");
+    assert_eq!(spec.parameters, serde_json::json!({"type": "object", "properties": {}}));
+    assert_eq!(spec.execution, Execution::default());
+    assert!(spec.permissions.is_empty() && spec.returns.is_none() && spec.platforms.is_none());
+    assert!(matches!(&spec.endpoint, EndpointSpec::Http(http) if http.method == "GET"));
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
+    check(
+        "name: t\nparamters: { type: object }\nendpoint:\n  url: https://a.test\n  hedaers: {}\nexecution: { timeuot: 3s, zzz: 1 }\n",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_bad_document_loses_itself_only() {
+    check(
+        &format!("{}\n---\nname: bad\nendpoint: [\n---\n{}", quiet(""), quiet("").replace("name: t", "name: u")),
+        expect![[""]],
+    );
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    check(
+        "name: Bad.Name\ntoolset: 3\nparameters: 'order_id: string'\nreturns: text\npermissions: [read, 'Write Files']\n\
+         platforms: [telegrm]\npublish: later\nexecution: { timeout: 30, retries: -1, rate_limit: 20, parallel: yes, backoff_multiplier: 0 }\n\
+         endpoint: { type: htp }\n",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn endpoints_are_checked() {
+    for (endpoint, expected) in [
+        ("{ url: 'ftp://a.test' }", expect![[""]]),
+        ("{ url: 'https://{host}/x' }", expect![[""]]),
+        ("{ url: 'https:///x' }", expect![[""]]),
+        ("{ url: 'https://a.test/{x' }", expect![[""]]),
+        ("{ url: 'https://a.test/a b' }", expect![[""]]),
+        ("{ method: FETCH, url: 'https://a.test/' }", expect![[""]]),
+        ("{ type: mcp, server: s }", expect![[""]]),
+        ("{ type: command }", expect![[""]]),
+        ("{ type: native }", expect![[""]]),
+        ("{ type: pipeline, steps: [] }", expect![[""]]),
+        (
+            "{ type: pipeline, steps: [{ tool: a }, { tool: a }, { parallel: [{ tool: b, step: 1 }], id: x }] }",
+            expect![[""]],
+        ),
+    ] {
+        check(&quiet("").replace("{ type: native, name: t }", endpoint), expected);
+    }
+}
+
+#[test]
+fn a_pipeline_has_steps_and_groups() {
+    let text = "name: research\nendpoint:\n  type: pipeline\n  steps:\n  - { id: found, tool: search_web, args: { query: '{topic}' } }\n  \
+                - parallel:\n    - { id: a, tool: read_page, args: { url: '{found.0}' } }\n    - { id: b, tool: read_page, optional: true }\n  result: '{a}'\n";
+    let EndpointSpec::Pipeline(pipeline) = one(text).endpoint else { panic!("not a pipeline") };
+    assert_eq!(pipeline.steps.len(), 2);
+    assert!(matches!(&pipeline.steps[1], Step::Parallel(group) if group[1].on_error == OnError::Skip && group[1].tool == "read_page"));
+    assert_eq!(pipeline.result, Some(serde_json::json!("{a}")));
+}
+
+#[test]
+fn yaml_traps_are_read_as_written_or_flagged() {
+    let text = quiet(
+        "parameters:\n  properties:\n    answer: { type: string, enum: [no, on, y, yes, off, null, 'true', 1.10] }\n    \
+         zip: { type: string, default: 007 }\n    big: { enum: [1_000, 0x1F, 12345678901234567890123, 1e3, -0, .inf, +5] }\n",
+    );
+    let spec = one(&text);
+    assert_eq!(
+        spec.parameters["properties"]["answer"]["enum"],
+        serde_json::json!(["no", "on", "y", "yes", "off", null, "true", 1.10])
+    );
+    assert_eq!(spec.parameters["properties"]["zip"]["default"], "007");
+    check(&text, expect![[""]]);
+}
+
+#[test]
+fn what_yaml_should_not_hold_is_refused_with_line_and_column() {
+    for (text, expected) in [
+        ("name: a\nname: b\n", expect![[""]]),
+        ("name: a\nendpoint:\n\turl: x\n", expect![[""]]),
+        ("a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: [*nothing]\n", expect![[""]]),
+        ("a: &a { <<: { b: 1 } }\n", expect![[""]]),
+        ("a: !ruby/object:Gem::Installer x\n", expect![[""]]),
+        ("? [a, b]\n: c\n", expect![[""]]),
+        ("name: a\n...\nname: b\n", expect![[""]]),
+        ("just text\n", expect![[""]]),
+        ("- name: a\n", expect![[""]]),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn an_alias_bomb_ends_with_a_word() {
+    let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for i in 1..12 {
+        let refs = vec![format!("*a{}", i - 1); 10].join(", ");
+        writeln!(text, "a{i}: &a{i} [{refs}]").unwrap();
+    }
+    check(&text, expect![[""]]);
+    let deep = format!("a: {}", "[".repeat(100_000));
+    assert_eq!(parse("t.yaml", &deep).errors.len(), 1);
+    let deep: String = (0..5_000).fold(String::new(), |text, i| text + &" ".repeat(i) + "a:\n");
+    assert_eq!(parse("t.yaml", &deep).errors.len(), 1);
+}
+
+#[test]
+fn an_alias_stands_for_what_it_names() {
+    let spec = one(&quiet("parameters:\n  properties:\n    a: &p { type: string }\n    b: *p\n"));
+    assert_eq!(spec.parameters["properties"]["b"], serde_json::json!({"type": "string"}));
+}
+
+#[test]
+fn what_is_hardly_meant_is_said() {
+    for (text, expected) in [
+        ("name: get_it\ndescription: Get it\nendpoint: { url: 'https://a.test/{id}' }", expect![[""]]),
+        (
+            "name: t\nparameters: { properties: { order_id: {} } }\nendpoint:\n  method: post\n  url: https://u:p@a.test/?api_key=k\n  headers: { Authorization: Bearer abc, X-Api-Key: env:KEY, x-token: '{order_id}' }\n  \
+             rename: { ordr_id: id }\nexecution: { retries: 1, resource: 'o:{oder_id}', timeout: 10s, total_timeout: 5s }",
+            expect![[""]],
+        ),
+    ] {
+        check(text, expected);
+    }
+    check(&quiet(""), expect![[""]]);
+}
+
+#[test]
+fn a_secret_is_not_repeated_in_a_warning() {
+    let told = told(
+        "name: t\nendpoint: { url: 'https://u:hunter2@a.test/?key=hunter2', headers: { authorization: hunter2 } }",
+    );
+    assert!(told.contains("literal key") && !told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn what_may_be_repeated_is_said_or_follows_from_the_method() {
+    let repeatable = |keys: &str| one(&format!("name: t\n{keys}")).is_repeatable();
+    assert!(repeatable("endpoint: { url: 'https://a.test' }"));
+    assert!(repeatable("endpoint: { method: put, url: 'https://a.test' }"));
+    assert!(!repeatable("endpoint: { method: POST, url: 'https://a.test' }"));
+    assert!(!repeatable("endpoint: { method: PATCH, url: 'https://a.test' }"));
+    assert!(repeatable("permissions: [read]\nendpoint: { method: POST, url: 'https://a.test' }"));
+    assert!(!repeatable("permissions: [read, money]\nendpoint: { method: POST, url: 'https://a.test' }"));
+    assert!(!repeatable("execution: { idempotent: false }\nendpoint: { url: 'https://a.test' }"));
+    assert!(repeatable("execution: { idempotent: true }\nendpoint: { type: native, name: x }"));
+    assert!(!repeatable("endpoint: { type: native, name: x }"));
+    assert!(repeatable("endpoint: { type: pipeline, steps: [{ tool: a }] }"));
+}
+
+#[test]
+fn a_digest_is_of_the_content() {
+    let a = one("name: t\ndescription: d\nendpoint: { url: 'https://a.test' }");
+    let b = one("# a comment\n\nendpoint:\n  url: \"https://a.test\"\ndescription: d\nname: t\n");
+    let c = one("name: t\ndescription: e\nendpoint: { url: 'https://a.test' }");
+    assert_eq!(a.digest(), b.digest());
+    assert_ne!(a.digest(), c.digest());
+    assert_ne!(a.digest(), Digest::of(b""));
+}
+
+#[test]
+fn times_and_rates_have_units() {
+    assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
+    assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
+    for wrong in ["30", "s", "-1s", "1.5s", "1 s", "1y", "99999999999999999999s", "9999999d", ""] {
+        assert_eq!(parse_duration(wrong), None, "{wrong}");
+    }
+    assert_eq!(parse_rate("20/s"), Some(Rate { count: 20, per: Duration::from_secs(1) }));
+    assert_eq!(parse_rate("5/10s"), Some(Rate { count: 5, per: Duration::from_secs(10) }));
+    for wrong in ["20", "0/s", "20/", "/s", "20/0s", "a/s"] {
+        assert_eq!(parse_rate(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn specs_of_tutorials_load_unchanged() {
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tutorial");
+    let given = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/specs");
+    let folders = [own, given];
+    for folder in folders.iter().filter(|f| f.is_dir()) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let parsed = parse("tutorial.yaml", &std::fs::read_to_string(&path).unwrap());
+            assert_eq!(parsed.errors, [], "{}", path.display());
+            assert_eq!(parsed.specs.len(), 1, "{}", path.display());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_ends_in_tools_or_in_words(text in "[a-z:\\- \n\t\\[\\]{}&*!'\"#0-9.,|>%@]{0,200}") {
+        let parsed = parse("t.yaml", &text);
+        for error in parsed.errors.iter().chain(&parsed.warnings) {
+            prop_assert!(error.line >= 1 && error.column >= 1);
+            prop_assert!(error.line as usize <= text.lines().count() + 1, "{} of {:?}", error, text);
+        }
+        prop_assert!(parsed.refused.len() <= parsed.errors.len());
+    }
+
+    #[test]
+    fn json_is_read_as_json(value in json()) {
+        let text = quiet(&format!("examples: [{{ say: s, args: {{ v: {value} }} }}]"));
+        let spec = one(&text);
+        prop_assert_eq!(&spec.examples[0].args["v"], &value);
+    }
+}
+
+fn json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(serde_json::Value::from),
+        any::<i64>().prop_map(serde_json::Value::from),
+        any::<u64>().prop_map(serde_json::Value::from),
+        "[ -~äß日]{0,12}".prop_map(serde_json::Value::from),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+            proptest::collection::btree_map("[a-z]{1,6}", inner, 0..4)
+                .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
