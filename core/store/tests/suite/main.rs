@@ -1,0 +1,59 @@
+//! One list of facts, true of both stores.
+
+mod ground;
+mod make;
+mod memory;
+mod trees;
+mod turns;
+
+use ground::Ground;
+
+macro_rules! facts {
+    ($($file:ident: $($fact:ident)*;)*) => {
+        mod sqlite {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $fact() {
+                crate::$file::$fact(crate::Ground::sqlite()).await;
+            })*)*
+        }
+    };
+}
+
+facts! {
+    turns:
+        what_was_accepted_is_found_as_it_was
+        the_same_event_makes_one_turn_however_many_bring_it
+        an_acceptance_whose_answer_was_lost_may_be_repeated
+        keys_of_other_accounts_are_other_keys
+        a_lane_keeps_its_order_and_is_full_at_its_limit
+        a_finish_takes_the_turn_out_of_its_lane
+        another_owner_raises_the_fence_and_the_old_one_has_lost
+        a_change_of_a_turn_that_is_not_there_is_refused
+        lives_are_counted_once_per_owner
+        the_journal_keeps_starts_and_ends
+        a_parked_turn_leaves_its_lane_and_comes_back_to_the_front
+        a_merged_turn_leaves_its_lane_and_is_not_forgotten
+        deliveries_are_replaced_by_number
+        when_all_is_delivered_bodies_go_and_receipts_stay
+        a_wish_to_stop_reaches_turns_that_are_not_answered
+        all_changes_are_made_or_none
+        hostile_text_survives
+        what_is_past_its_time_is_swept;
+    memory:
+        a_session_gives_its_newest_items_oldest_first
+        an_item_that_comes_twice_is_kept_once
+        a_session_keeps_two_hundred_items
+        a_finish_lets_the_session_remember
+        cursors_are_kept_over_lives
+        a_lease_has_one_holder
+        a_lease_of_a_dead_process_is_free_at_once;
+    trees:
+        a_tree_is_put_together_from_what_came_in_any_order
+        a_start_that_comes_late_does_not_hide_the_end
+        nodes_without_parents_are_kept
+        every_field_of_a_node_is_kept
+        turns_are_listed_newest_first
+        turns_are_found_by_session_tool_failure_and_time
+        a_batch_may_come_twice
+        measures_of_two_lives_are_added;
+}
