@@ -324,6 +324,9 @@ pub trait Turns: Send + Sync {
 
     /// Forgets done turns, keys and trees past their time; called now and then by the owner.
     async fn sweep(&self) -> Result<(), StoreDown>;
+
+    /// Ends what the store runs once everything written is kept, and gives up what we hold. Later use is refused.
+    async fn close(&self) {}
 }
 
 /// One thing that a session remembers.
@@ -477,6 +480,13 @@ pub struct Stores {
     pub sessions: Arc<dyn Sessions>,
     pub trees: Arc<dyn Trees>,
     pub cursors: Arc<dyn Cursors>,
+}
+
+impl Stores {
+    /// At the very end of the process: see [`Turns::close`].
+    pub async fn close(&self) {
+        self.turns.close().await;
+    }
 }
 
 /// How long a lease lasts and how often it is renewed.
