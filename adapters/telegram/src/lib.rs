@@ -1,1 +1,2 @@
 //! The Telegram adapter
+pub mod render;

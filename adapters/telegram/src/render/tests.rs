@@ -1,0 +1,361 @@
+//! Renderings as goldens, and what must hold for any input.
+
+use contract::{Action, Audience, Code, Digest, Failure, FileRef, Notice, Opaque, Problem, TurnId};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::{reader::read, *};
+
+fn parts(markdown: &str) -> Vec<Part> {
+    reply(&Reply::text(markdown))
+}
+
+fn check(markdown: &str, html: Expect) {
+    let parts = parts(markdown);
+    assert_eq!(parts.len(), 1);
+    read(&parts[0].body).expect("valid markup");
+    html.assert_eq(&parts[0].body);
+}
+
+fn turn() -> TurnId {
+    "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap()
+}
+
+#[test]
+fn the_authoring_format_is_drawn_in_telegrams_manner() {
+    check(
+        "# H\n\n**b** *i* _i2_ ~~s~~ `c` [t](https://e.test?a=1&b=2)\n\n> quote\n> more\n\n---\n\nend",
+        expect![[r#"
+            <b>H</b>
+
+            <b>b</b> <i>i</i> <i>i2</i> <s>s</s> <code>c</code> <a href="https://e.test?a=1&amp;b=2">t</a>
+
+            <blockquote>quote
+            more</blockquote>
+
+            ――――――――
+
+            end"#]],
+    );
+}
+
+#[test]
+fn lists_keep_their_marks_order_and_depth() {
+    check(
+        "Do:\n- one\n  - deep\n    1. deeper\n- two\n\n3. three\n4. four\n\n- [x] done\n- [ ] open\n\nafter",
+        expect![[r#"
+            Do:
+
+            • one
+              ◦ deep
+                1. deeper
+            • two
+
+            3. three
+            4. four
+
+            ☑ done
+            ☐ open
+
+            after"#]],
+    );
+    check(
+        "- a\n\n  second\n\n      code\n- \n- - x",
+        expect![[r#"
+            • a
+
+              second
+
+            <pre>code</pre>
+            • 
+            • 
+              ◦ x"#]],
+    );
+}
+
+#[test]
+fn a_table_is_aligned() {
+    check(
+        "| city | t |\n|:--|--:|\n| Oslo | -3 |\n| 上海 | **12** |",
+        expect![[r#"
+        <pre>city │  t
+        ─────┼───
+        Oslo │ -3
+        上海 │ 12</pre>"#]],
+    );
+}
+
+#[test]
+fn images_and_unusable_links_keep_their_targets() {
+    check(
+        "![a cat](https://e.test/c.png) [doc](docs/a.md) [me](tg://user?id=5) <https://e.test/x> [x](javascript:alert(1)) [](https://e.test)",
+        expect![[
+            r#"<a href="https://e.test/c.png">a cat</a> doc (docs/a.md) me (tg://user?id=5) https://e.test/x x (javascript:alert(1)) <a href="https://e.test">https://e.test</a>"#
+        ]],
+    );
+    check(
+        "see [1] and [two][2]\n\n[1]: https://e.test/1\n[2]: https://e.test/2\n[3]: https://e.test/3",
+        expect![[r#"
+        see <a href="https://e.test/1">1</a> and <a href="https://e.test/2">two</a>
+
+        [3]: https://e.test/3"#]],
+    );
+}
+
+#[test]
+fn code_is_sacred() {
+    check(
+        "`__init__` `2**3` `# comment` `*` `a<b` `@ann`",
+        expect![
+            "<code>__init__</code> <code>2**3</code> <code># comment</code> <code>*</code> <code>a&lt;b</code> <code>@ann</code>"
+        ],
+    );
+    check(
+        "````rust\nfn a() {\n    ```\n    b & c\n}\n````",
+        expect![[r#"
+        <pre><code class="language-rust">fn a() {
+            ```
+            b &amp; c
+        }</code></pre>"#]],
+    );
+    check(&format!("```{}\nx\n```", "y".repeat(5_000)), expect!["<pre>x</pre>"]);
+    check(
+        "# T `c` t\n\n**a `b` c** [`d` **e**](https://e.test)",
+        expect![[r#"
+        <b>T </b><code>c</code><b> t</b>
+
+        <b>a </b><code>b</code><b> c</b> <a href="https://e.test">d <b>e</b></a>"#]],
+    );
+}
+
+#[test]
+fn text_is_not_markup() {
+    for text in [
+        "2 * 3 = 6 and 4 * 5",
+        "snake_case_name",
+        "a<b && c>d",
+        r"C:\__tmp__\x",
+        r"see C:\new_*dir*\a_b_c, then",
+        "an address <ann@example.org>",
+        "README.md",
+        "<b>not bold</b> <unknown>",
+        "&lt",
+    ] {
+        let parts = parts(text);
+        assert_eq!(read(&parts[0].body).expect("valid").0, text);
+        assert_eq!(parts[0].plain, text);
+    }
+    check(
+        "<!channel> <@U1> @everyone <@&1>",
+        expect!["&lt;!channel&gt; &lt;@\u{2060}U1&gt; @\u{2060}everyone &lt;@&amp;1&gt;"],
+    );
+    check(r"`C:\a_b_` and C:\\a\_b and C:\a_b_", expect![[r#"<code>C:\a_b_</code> and C:\a_b and C:\a_b_"#]]);
+}
+
+#[test]
+fn nobody_is_pinged_and_links_stay_whole() {
+    check(
+        "@ann, (@bob) **@carl** x@dora.org é@eve https://m.test/@fay https://@gus [@hal](https://e.test/@hal) @ 5 @",
+        expect![
+            "@\u{2060}ann, (@\u{2060}bob) <b>@\u{2060}carl</b> x@dora.org é@eve https://m.test/@fay https://@\u{2060}gus <a href=\"https://e.test/@hal\">@\u{2060}hal</a> @ 5 @"
+        ],
+    );
+}
+
+#[test]
+fn verbatim_text_keeps_every_character() {
+    let verbatim = Reply { content: vec![Content::Plain("**a** <b>\n  `c` # d\n".into())], ..Reply::default() };
+    assert_eq!(reply(&verbatim)[0].body, "**a** &lt;b&gt;\n  `c` # d");
+}
+
+#[test]
+fn nothing_to_show_is_said() {
+    for text in ["", "  \n", "\u{200B}\u{FEFF}", "\u{0}\u{1}"] {
+        assert!(matches!(parts(text).as_slice(), [part] if part.body.ends_with("(no output)")), "{text:?}");
+    }
+    assert_eq!(reply(&Reply::default())[0].body, "(no output)");
+}
+
+#[test]
+fn a_failure_shows_layer_sentence_details_next_step_and_reference() {
+    let problem =
+        Problem { path: "days".into(), expected: "an integer".into(), got: Some("\"a<b\"".into()), hint: None };
+    let failure = Failure::invalid_args("weather_query", vec![problem], "/weather_query city [days=3]".into());
+    let notice = Notice::of(&failure, Some("weather_query"), Some(turn()));
+    let parts = reply(&Reply::notice(notice));
+    read(&parts[0].body).expect("valid");
+    expect![[r#"
+        <b>✏️ Check the input</b> · <code>weather_query</code>
+        'weather_query' cannot run with these arguments: one thing is wrong
+        <blockquote expandable>days: expected an integer, got "a&lt;b"
+        usage: /weather_query city [days=3]
+        code: args.invalid</blockquote>
+        → correct it and send it again
+
+        ref <code>01ARZ3NDEKTSV4RRFFQ69G5FAV</code>"#]]
+    .assert_eq(&parts[0].body);
+}
+
+#[test]
+fn every_code_has_a_valid_notice() {
+    for code in Code::ALL {
+        let parts =
+            reply(&Reply::notice(Notice::of(&Failure::new(*code, "it <failed>"), Some("a_tool"), Some(turn()))));
+        let (text, _) = read(&parts[0].body).expect("valid");
+        assert!(text.contains("it <failed>") && text.contains(code.as_str()) && text.contains("ref 01ARZ3"));
+    }
+}
+
+#[test]
+fn a_repeat_is_marked_and_a_reference_closes() {
+    let repeated = Reply { maybe_repeated: true, reference: Some(turn()), ..Reply::text("**done**") };
+    expect![[r#"
+        (you may have received this already)
+
+        <b>done</b>
+
+        ref <code>01ARZ3NDEKTSV4RRFFQ69G5FAV</code>"#]]
+    .assert_eq(&reply(&repeated)[0].body);
+}
+
+#[test]
+fn a_fence_is_closed_and_reopened_with_its_language() {
+    let code: String = (0..400).map(|n| format!("    line {n} of the listing\n")).collect();
+    let parts = parts(&format!("before\n\n```python\n{code}```\nafter"));
+    assert!(parts.len() > 2);
+    let mut seen = String::new();
+    for (n, part) in parts.iter().enumerate() {
+        let (text, entities) = read(&part.body).expect("valid");
+        assert!(split::units(&text) <= MOST_TEXT && entities >= 1);
+        assert!(n == 0 || part.body.starts_with("<pre><code class=\"language-python\">    line"), "{:.60}", part.body);
+        seen.push_str(&text);
+    }
+    assert_eq!(seen, format!("before\n\n{}\n\nafter", code.trim_end_matches('\n')));
+}
+
+#[test]
+fn long_texts_take_the_fewest_messages() {
+    let emoji = "👨‍👩‍👧‍👦".repeat(1_000);
+    assert_eq!(parts(&emoji).len(), 3);
+    assert_eq!(parts(&"😀".repeat(3_000)).len(), 2);
+    assert_eq!(parts(&"汉".repeat(5_000)).len(), 2);
+    for part in parts(&emoji) {
+        assert_eq!(part.plain.chars().count() % 7, 0, "no family is torn");
+    }
+}
+
+#[test]
+fn words_stay_whole_and_paragraphs_when_they_can() {
+    let words = "word ".repeat(2_000);
+    assert!(parts(&words).iter().all(|part| part.plain.trim().split(' ').all(|word| word == "word")));
+    let paragraph = "a line of text ".repeat(100);
+    let cut = parts(&vec![paragraph.as_str(); 6].join("\n\n"));
+    assert!(cut.iter().all(|part| part.plain.starts_with("a line") && part.plain.trim_end().ends_with("text")));
+}
+
+#[test]
+fn a_message_has_at_most_a_hundred_entities() {
+    let parts = parts(&"**b** `c` ".repeat(200));
+    assert!(parts.len() >= 4);
+    assert!(parts.iter().all(|part| read(&part.body).expect("valid").1 <= 100));
+}
+
+#[test]
+fn what_escapes_to_much_stays_under_the_servers_limit() {
+    let links: String = (0..200).map(|n| format!("[x](https://e.test/{}{n}) ", "p".repeat(900))).collect();
+    for part in parts(&links).into_iter().chain(parts(&"&<".repeat(20_000))) {
+        assert!(part.body.len() <= 32_768);
+        read(&part.body).expect("valid");
+    }
+}
+
+#[test]
+fn too_many_messages_become_a_file() {
+    let long = Reply { most_messages: Some(2), ..Reply::text("word ".repeat(5_000)) };
+    let parts = reply(&long);
+    assert_eq!(parts.len(), 2);
+    assert_eq!(parts[1].files[0].name, "reply.md");
+    assert_eq!(parts[1].plain, "The answer is too long for 2 messages: all of it is in the file.");
+    assert!(parts[1].files[0].bytes.starts_with(b"word word"));
+    let fits = Reply { most_messages: Some(1), ..Reply::text("word ".repeat(500)) };
+    assert!(matches!(reply(&fits).as_slice(), [part] if part.files.is_empty()));
+}
+
+#[test]
+fn a_file_takes_a_short_text_as_its_caption_and_buttons_come_last() {
+    let attachment =
+        Content::Attachment { name: "a/b.txt".into(), media_type: "text/plain".into(), bytes: b"x".to_vec() };
+    let by_id = FileRef {
+        name: "c.pdf".into(),
+        media_type: None,
+        size: None,
+        handle: Opaque::new("telegram:F1").expect("short"),
+    };
+    let mut with_files = Reply::text("**two** files");
+    with_files.content.extend([attachment, Content::File(by_id)]);
+    with_files.buttons.push(Button { label: "Details".into(), action: Action::Details(turn()) });
+    with_files.audience = Audience::Sender;
+    let parts = reply(&with_files);
+    assert_eq!(parts[0].body, "<b>two</b> files");
+    assert_eq!((parts[0].files[0].name.as_str(), parts[0].buttons.len()), ("a_b.txt", 0));
+    assert_eq!((parts[1].files[0].media_type.as_str(), parts[1].body.as_str(), parts[1].buttons.len()), (BY_ID, "", 1));
+    assert!(parts.iter().all(|part| part.audience == Audience::Sender));
+    with_files.content[0] = Content::Text("long ".repeat(500));
+    assert_eq!(reply(&with_files).iter().map(|part| part.files.len()).collect::<Vec<_>>(), [0, 1, 1]);
+}
+
+#[test]
+fn a_rendering_is_stable() {
+    let digests: Vec<Digest> = (0..2).flat_map(|_| parts("a **b** c")).map(|part| part.digest()).collect();
+    assert_eq!(digests[0], digests[1]);
+}
+
+/// Pieces of what a model or a tool may write.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ a-z*_`~#>|<&@!\\[\\]()\\\\:/.\n-]{0,40}",
+        "\\PC{0,20}",
+        Just("```rust\nlet a = 1;\n\n  b\n```\n".to_owned()),
+        Just("\n\n- a\n  1. b\n     > c\n".to_owned()),
+        Just("| a | b |\n|---|--:|\n| 1 | @two |\n\n".to_owned()),
+        Just("**bold `code` [link](https://e.test/@x)** ".to_owned()),
+        Just("👩‍👩‍👧🇩🇪e\u{301} ".to_owned()),
+        Just("https://m.test/@ann @bob ".to_owned()),
+        "[a-z ]{200,400}",
+        "[汉字]{100,300}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn any_text_is_cut_without_loss_into_valid_messages(pieces in proptest::collection::vec(piece(), 0..30), limit in 40_usize..300) {
+        let mut writer = Writer::default();
+        markdown::write(&mut writer, &pieces.concat());
+        let doc = writer.finish();
+        let mut cutter = Cutter::new(&doc);
+        let mut seen = String::new();
+        while let Some(piece) = cutter.next(limit) {
+            let (text, entities) = match read(&piece.html) {
+                Ok(read) => read,
+                Err(problem) => return Err(TestCaseError::fail(format!("{problem} in {:?}", piece.html))),
+            };
+            prop_assert!(split::units(&text) <= limit && entities <= 100);
+            prop_assert!(split::units(&piece.plain) <= limit);
+            prop_assert!(!reader::pings(&piece.html), "{:?}", piece.html);
+            seen.push_str(&text);
+        }
+        // Only stretches without anything visible may be left out.
+        let visible = |text: &str| text.chars().filter(|c| !is_blank(&c.to_string())).collect::<String>();
+        prop_assert_eq!(visible(&seen), visible(&doc.text));
+    }
+
+    #[test]
+    fn verbatim_text_is_shown_as_it_is(text in "\\PC{0,300}") {
+        let mut writer = Writer::default();
+        writer.text(&text);
+        let doc = writer.finish();
+        prop_assert_eq!(doc.text.replace('\u{2060}', ""), text.replace('\u{2060}', ""));
+    }
+}
