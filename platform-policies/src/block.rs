@@ -33,7 +33,10 @@ pub(crate) fn read(
             "toolsets" => granted(reader, &mut block, key, tree, What::Toolset),
             "tools" => granted(reader, &mut block, key, tree, What::Tool),
             "permissions" => permissions(reader, &mut block, tree),
-            "approve" => approve(reader, &mut block, tree),
+            "approve" => {
+                asks(reader, key.at);
+                approve(reader, &mut block, tree);
+            }
             "only" => only(reader, names, &mut block, tree),
             "approvers" => approvers(reader, names, key, tree),
             "limits" => block.limits = limits(reader, tree),
@@ -78,9 +81,14 @@ fn permissions(reader: &mut Reader, block: &mut Block, tree: &Tree) {
         if sub.name == "deny" {
             block.deny.extend(found);
         } else {
+            asks(reader, sub.at);
             block.approve.extend(found.into_iter().map(|mark| Approve { mark, when: None, by: None }));
         }
     }
+}
+
+fn asks(reader: &mut Reader, at: At) {
+    reader.warn(at, format!("an approval is {NOT_ACTIVE}: every call that needs one is refused"), None);
 }
 
 fn approve(reader: &mut Reader, block: &mut Block, tree: &Tree) {
@@ -89,8 +97,6 @@ fn approve(reader: &mut Reader, block: &mut Block, tree: &Tree) {
         for (sub, value) in reader.fields(body, &format!("approve.{}", key.name), &["when", "by"]) {
             if sub.name == "when" {
                 when = reader.text(value, "when").map(str::to_owned);
-                let sentence = format!("a condition is {NOT_ACTIVE}: every call of '{}' needs an approval", key.name);
-                reader.warn(sub.at, sentence, None);
             } else {
                 by = reader.word(value, "by", &[("approver", By::Approver), ("requester", By::Requester)]);
             }
@@ -121,7 +127,7 @@ fn only(reader: &mut Reader, names: &Names, block: &mut Block, tree: &Tree) {
 
 /// Checked now, used once approvals exist.
 fn approvers(reader: &mut Reader, names: &Names, key: &Key, tree: &Tree) {
-    reader.warn(key.at, format!("'approvers' is {NOT_ACTIVE}: a call that needs an approval is refused"), None);
+    reader.warn(key.at, format!("'approvers' is {NOT_ACTIVE}"), None);
     for (sub, list) in reader.fields(tree, "approvers", &["users", "deliver"]) {
         if sub.name == "users" {
             names.list(reader, list, "approvers.users", Takes::People);

@@ -51,10 +51,7 @@ impl Policies {
 
     fn blocks(&self) -> impl Iterator<Item = &Block> {
         let sets = self.platforms.iter().map(|(_, set)| &**set).chain(self.tenants.iter().map(|tenant| &tenant.rules));
-        sets.flat_map(|set| {
-            let scoped = set.conversations.iter().chain(&set.senders).map(|scoped| &*scoped.block);
-            std::iter::once(&*set.block).chain(scoped)
-        })
+        sets.flat_map(RuleSet::blocks)
     }
 
     fn unknown_names(&self, tools: &[ToolFacts]) -> (Vec<ConfigError>, Vec<ConfigError>) {

@@ -220,3 +220,14 @@ impl Compiled {
         [self.platforms[caller.platform as usize].as_ref(), tenant.map(|bound| &bound.rules)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_platform_finds_its_own_rules() {
+        // `base` and `platforms` are made in the order of `ALL` and read by discriminant.
+        assert!(Platform::ALL.iter().enumerate().all(|(ix, platform)| *platform as usize == ix));
+    }
+}

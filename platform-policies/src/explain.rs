@@ -67,8 +67,8 @@ fn published(tool: &ToolFacts) -> Verdict {
 fn spec_platforms(tool: &ToolFacts, caller: &Caller) -> Option<Verdict> {
     tool.platforms.as_ref()?;
     let allowed = tool.is_for(caller.platform);
-    let word = if allowed { "lists" } else { "does not list" };
-    let rule = format!("the tool's own 'platforms' {word} {}", caller.platform);
+    let words = if allowed { "lists" } else { "does not list" };
+    let rule = format!("the tool's own 'platforms' {words} {}", caller.platform);
     Some(built_in(PolicyLayer::Platform, allowed, rule))
 }
 
@@ -169,4 +169,14 @@ pub(crate) fn asked(rule: &BoundRule, tool: &ToolFacts) -> Option<Rule> {
         None => {}
     }
     Some(mark.place.rule(PolicyLayer::Approval, entitled(&rule.block, &words)))
+}
+
+/// The rules of a block as written, each with its place.
+pub(crate) fn stated_rules(block: &Block) -> Vec<Rule> {
+    let allow = block.allow.iter().flat_map(|allow| &allow.marks);
+    let marks = allow.chain(&block.deny).chain(block.approve.iter().map(|approve| &approve.mark));
+    let marks = marks.chain(block.only.iter().map(|only| &only.mark));
+    let mut rules: Vec<_> = marks.map(|mark| mark.place.rule(block.layer, entitled(block, &mark.written))).collect();
+    rules.sort_by_key(|rule| rule.line);
+    rules
 }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use contract::Platform;
 
 use crate::{
-    ConfigError, PolicyLayer, Source, block,
+    ConfigError, PolicyLayer, Rule, Source, block,
     names::{Names, Takes},
     rules::{Place, RuleSet, Scoped, Tenant, TenantPlace, Who},
     yaml::{self, At, Key, Reader, Tree},
@@ -91,6 +91,13 @@ impl Policies {
         self.tenants.iter().map(|tenant| tenant.name.as_str())
     }
 
+    /// Every rule that says yes or no, as written and with its place; of one platform and all tenants, or of all.
+    pub fn rules(&self, platform: Option<Platform>) -> Vec<Rule> {
+        let wanted = self.platforms.iter().filter(|(own, _)| platform.is_none_or(|platform| platform == *own));
+        let sets = wanted.map(|(_, set)| &**set).chain(self.tenants.iter().map(|tenant| &tenant.rules));
+        sets.flat_map(RuleSet::blocks).flat_map(crate::explain::stated_rules).collect()
+    }
+
     /// Declared labels, each with what it means.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         self.labels.names.iter().map(|(name, meaning)| (name.as_str(), meaning.as_str()))
@@ -118,13 +125,19 @@ impl Parsed {
             Some("tenants.yaml") => self.tenants.extend(tenants(&mut reader, &tree)),
             _ => self.platform(&mut reader, &tree),
         }
+        let place = |error: &ConfigError| (error.line, error.column);
+        reader.errors.sort_by_key(place);
+        reader.warnings.sort_by_key(place);
         self.errors.append(&mut reader.errors);
         self.warnings.append(&mut reader.warnings);
     }
 
     fn platform(&mut self, reader: &mut Reader, tree: &Tree) {
         let known: Vec<_> = ["platform", "names", "conversations", "senders"].into_iter().chain(block::KEYS).collect();
-        let fields = reader.fields(tree, "a policy file", &known);
+        let fields = reader.fields(tree, "the file", &known);
+        if !reader.errors.is_empty() && fields.is_empty() {
+            return;
+        }
         let Some((key, value)) = field(&fields, "platform") else {
             let hint = Some("begin with 'platform: telegram' or another one".to_owned());
             return reader.error(At::START, "the file does not say which platform it is for", hint);
@@ -191,7 +204,7 @@ fn senders(reader: &mut Reader, names: &Names, tree: &Tree, within: Option<&[Who
 }
 
 fn tenants(reader: &mut Reader, tree: &Tree) -> Vec<Arc<Tenant>> {
-    let fields = reader.fields(tree, "tenants.yaml", &["tenant_rules", "names"]);
+    let fields = reader.fields(tree, "the file", &["tenant_rules", "names"]);
     let mut names = Names::default();
     if let Some((_, tree)) = field(&fields, "names") {
         names.declare(reader, tree);
@@ -261,7 +274,7 @@ fn tenants_that_meet(tenants: &[Arc<Tenant>]) -> Vec<ConfigError> {
 
 fn labels(reader: &mut Reader, tree: &Tree) -> Labels {
     let mut labels = Labels { file: Arc::clone(&reader.file), names: Vec::new() };
-    let fields = reader.fields(tree, "labels.yaml", &["labels"]);
+    let fields = reader.fields(tree, "the file", &["labels"]);
     let Some((_, declared)) = field(&fields, "labels") else { return labels };
     for (key, meaning) in reader.entries(declared, "labels") {
         if let Some(meaning) = reader.text(meaning, &key.name) {

@@ -7,6 +7,12 @@ use contract::Caller;
 use crate::{BUILT_IN, Compiled, PolicyLayer, Refusal, RefusalKind, Rule, ToolSet};
 
 /// Proof that a call may run: made by [`permit`] alone, used once.
+///
+/// ```compile_fail
+/// fn twice(permit: policies::Permit) -> [policies::Permit; 2] {
+///     [permit.clone(), permit]
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Permit {
     tool: Arc<str>,

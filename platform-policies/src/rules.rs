@@ -243,6 +243,13 @@ pub(crate) struct RuleSet {
     pub senders: Vec<Scoped>,
 }
 
+impl RuleSet {
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        let scoped = self.conversations.iter().chain(&self.senders).map(|scoped| &*scoped.block);
+        std::iter::once(&*self.block).chain(scoped)
+    }
+}
+
 /// A tenant: where it applies and what it says.
 #[derive(Debug)]
 pub(crate) struct Tenant {

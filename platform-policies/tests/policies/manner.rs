@@ -1,0 +1,83 @@
+use std::time::Duration;
+
+use expect_test::expect;
+use policies::{ExecutionMode, Gate, Limits};
+
+use crate::{caller, compile};
+
+const LAYERS: &str = r#"
+# slack.yaml
+platform: slack
+limits: { calls_per_turn: 64, turn_timeout: 2m, result_chars: 1000 }
+gating: { groups: everyone, direct: allowlist, allowlist: ["id:U1", "channel:C9"] }
+replies: { detail: full, mentions: [users, roles], locale: fr }
+conversations: { "channel:C1": { limits: { calls_per_turn: 40 }, gating: { groups: mention, bots: true } } }
+senders: { "id:U1": { limits: { calls_per_turn: 90, execution_mode: sequential }, replies: { detail: plain } } }
+# tenants.yaml
+tenant_rules: { acme: { limits: { calls_per_turn: 50 }, gating: { groups: nobody }, replies: { locale: auto } } }
+"#;
+
+#[test]
+fn numbers_take_the_least_of_all_layers() {
+    let policies = compile(LAYERS);
+    let calls = |who| policies.limits(&caller(who)).calls_per_turn;
+    assert_eq!(calls("slack"), 64);
+    assert_eq!(calls("slack tenant:acme"), 50);
+    assert_eq!(calls("slack tenant:acme channel:C1"), 40);
+    assert_eq!(calls("slack id:U1"), 64);
+    assert_eq!(calls("web"), 32);
+    let limits = policies.limits(&caller("slack id:U1"));
+    assert_eq!(limits.turn_timeout, Duration::from_secs(120));
+    assert_eq!(limits.execution_mode, ExecutionMode::Sequential);
+    assert_eq!(policies.limits(&caller("web")), Limits::default());
+}
+
+#[test]
+fn manner_takes_the_narrowest_that_speaks() {
+    let policies = compile(LAYERS);
+    let groups = |who| policies.manner(&caller(who)).gating.groups;
+    assert_eq!(groups("web"), Gate::Mention);
+    assert_eq!(groups("slack"), Gate::Everyone);
+    assert_eq!(groups("slack tenant:acme"), Gate::Nobody);
+    assert_eq!(groups("slack tenant:acme channel:C1"), Gate::Mention);
+    expect![[r#"
+        Manner {
+            gating: Gating {
+                groups: Mention,
+                direct: Allowlist,
+                bots: true,
+                edits: false,
+                listed: true,
+            },
+            replies: Replies {
+                detail: Plain,
+                reference: true,
+                private_errors: true,
+                mentions: Mentions {
+                    users: true,
+                    roles: true,
+                    everyone: false,
+                },
+                locale: None,
+            },
+        }
+    "#]]
+    .assert_debug_eq(&policies.manner(&caller("slack id:U1 channel:C1 tenant:acme")));
+}
+
+#[test]
+fn an_allowlist_hears_whom_it_names() {
+    let policies = compile(LAYERS);
+    let hears = |who| policies.manner(&caller(who)).gating.admits(true, true);
+    assert!(hears("slack id:U1"));
+    assert!(hears("slack id:U2 channel:C9"));
+    assert!(!hears("slack id:U2"));
+}
+
+#[test]
+fn without_a_word_groups_must_mention_and_people_need_not() {
+    let gating = compile("# web.yaml\nplatform: web\n").manner(&caller("web")).gating;
+    assert!(gating.admits(true, false));
+    assert!(gating.admits(false, true));
+    assert!(!gating.admits(false, false));
+}
