@@ -15,18 +15,21 @@ impl Policies {
     /// Binds the rules to tools. A toolset or tool that does not exist is an error where it is allowed and a warning
     /// where it is denied, approved or kept for some; warnings are given beside the result.
     pub fn compile(&self, tools: &[ToolFacts]) -> Result<(Compiled, Vec<ConfigError>), Vec<ConfigError>> {
-        let mut tools = tools.to_vec();
-        tools.sort_by(|a, b| a.name.cmp(&b.name));
-        tools.dedup_by(|a, b| a.name == b.name);
-        let (errors, mut warnings) = self.unknown_names(&tools);
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        warnings.extend(self.undeclared_labels(&tools));
-        Ok((self.bind(tools), warnings))
+        let tools = by_name(tools);
+        let (errors, warnings) = self.unknown_names(&tools);
+        if errors.is_empty() { Ok(self.bind(tools, warnings)) } else { Err(errors) }
     }
 
-    fn bind(&self, tools: Vec<ToolFacts>) -> Compiled {
+    /// [`Policies::compile`] while some tools are quarantined: an allowed name that is missing may be one of theirs, so
+    /// it is a warning. It allows nothing, and the other tools stay offered.
+    pub fn compile_with_quarantine(&self, tools: &[ToolFacts]) -> (Compiled, Vec<ConfigError>) {
+        let tools = by_name(tools);
+        let (errors, warnings) = self.unknown_names(&tools);
+        self.bind(tools, [errors, warnings].concat())
+    }
+
+    fn bind(&self, tools: Vec<ToolFacts>, mut warnings: Vec<ConfigError>) -> (Compiled, Vec<ConfigError>) {
+        warnings.extend(self.undeclared_labels(&tools));
         let platforms = Platform::ALL.map(|platform| {
             let rules = self.platforms.iter().find(|(own, _)| *own == platform)?;
             Some(bound_rules(&rules.1, &tools))
@@ -39,14 +42,15 @@ impl Policies {
             .tenants
             .iter()
             .map(|tenant| BoundTenant { rules: bound_rules(&tenant.rules, &tools), tenant: Arc::clone(tenant) });
-        Compiled {
+        let compiled = Compiled {
             names: tools.iter().map(|tool| Arc::clone(&tool.name)).collect(),
             base,
             platforms,
             tenants: tenants.collect(),
             available: available(&tools),
             tools,
-        }
+        };
+        (compiled, warnings)
     }
 
     fn blocks(&self) -> impl Iterator<Item = &Block> {
@@ -75,6 +79,13 @@ impl Policies {
         }
         found
     }
+}
+
+fn by_name(tools: &[ToolFacts]) -> Vec<ToolFacts> {
+    let mut tools = tools.to_vec();
+    tools.sort_by(|a, b| a.name.cmp(&b.name));
+    tools.dedup_by(|a, b| a.name == b.name);
+    tools
 }
 
 /// Labels that rules name and nobody declared.

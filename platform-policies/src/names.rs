@@ -166,6 +166,7 @@ fn kind_and_id(given: &str, platform: Option<Platform>, space: Option<String>) -
         "id" => (WhoKind::Person, id),
         "role" => (WhoKind::Role, id),
         "channel" => match id.split_once('/') {
+            Some((id, thread)) if id.is_empty() || thread.is_empty() => return None,
             Some((id, thread)) => (WhoKind::Channel { thread: Some(thread.to_owned()) }, id),
             None => (WhoKind::Channel { thread: None }, id),
         },
