@@ -14,19 +14,24 @@
 //! | POST fault | `kind, count?, seconds?, status?, description?, method?, when?, conversation?, past?`; DELETE takes all back | |
 //! | GET, POST limits | any of the fields; zero is without limit | all of them |
 //! | POST privacy | `on` | |
-//! | GET transcript | `conversation?, after?` | `entries` (the newest 5,000 of a conversation) |
-//! | GET transcript/events | the same | server-sent events `entry` |
+//! | GET transcript | `conversation?, after?, wait?` (seconds until there is one) | `entries` (the newest 5,000 of a conversation) |
+//! | GET transcript/events | `conversation?, after?` | server-sent events `entry` |
+//! | GET conversations | | `conversations: [{name, chat, kind, title, forum, topics: [{id, name}]}]` |
+//! | GET menu | `conversation, language?` | `commands` that a person is offered there |
+//! | GET file | `id` | the bytes |
 //! | GET stats | | `requests, methods, received, sent, mentions, unanswered, violation_count, violations` |
 
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, HOST, ORIGIN, VARY,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, HOST,
+    ORIGIN, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
@@ -62,6 +67,9 @@ fn telegram(telegram: Arc<Telegram>) -> Router {
         .route("/transcript", get(transcript))
         .route("/transcript/events", get(events))
         .route("/stats", get(stats))
+        .route("/conversations", get(conversations))
+        .route("/menu", get(menu))
+        .route("/file", get(file))
         .with_state(telegram)
 }
 
@@ -172,9 +180,16 @@ struct Wanted {
     conversation: Option<String>,
     #[serde(default)]
     after: u64,
+    /// Seconds to wait for the first entry.
+    #[serde(default)]
+    wait: f64,
 }
 
 async fn transcript(State(telegram): Shared, Query(wanted): Query<Wanted>) -> Response {
+    let patience = Duration::from_secs_f64(wanted.wait.clamp(0.0, 60.0));
+    let new = telegram.first(wanted.conversation.as_deref(), wanted.after, |_| true);
+    // Without an entry in time the answer is an empty list.
+    let _ = tokio::time::timeout(patience, new).await;
     let entries = telegram.transcript(wanted.conversation.as_deref(), wanted.after);
     reply(Ok(json!({"entries": entries, "kept": crate::telegram::transcript::KEPT})))
 }
@@ -217,6 +232,41 @@ async fn stats(State(telegram): Shared) -> Response {
     out["methods"] = out["requests"].take();
     out["requests"] = json!(total);
     reply(Ok(out))
+}
+
+async fn conversations(State(telegram): Shared) -> Response {
+    reply(Ok(json!({"conversations": telegram.conversations()})))
+}
+
+/// Whose menu is wanted.
+#[derive(Deserialize)]
+struct Place {
+    conversation: String,
+    #[serde(default)]
+    language: String,
+}
+
+async fn menu(State(telegram): Shared, Query(place): Query<Place>) -> Response {
+    reply(telegram.menu(&place.conversation, &place.language).map(|commands| json!({"commands": commands})))
+}
+
+/// Which file is wanted, by the id that an entry gives.
+#[derive(Deserialize)]
+struct FileWanted {
+    id: String,
+}
+
+async fn file(State(telegram): Shared, Query(wanted): Query<FileWanted>) -> Response {
+    let Some((mime, bytes)) = telegram.file_by_id(&wanted.id) else {
+        return reply::<()>(Err(Refused { status: 404, why: "no such file".into() }));
+    };
+    // A bot's file is not to run as a page of this origin.
+    let plain = HeaderValue::from_static("application/octet-stream");
+    let mime = HeaderValue::from_str(&mime)
+        .ok()
+        .filter(|_| mime.starts_with("image/") && !mime.contains("svg"))
+        .unwrap_or(plain);
+    ([(CONTENT_TYPE, mime), (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))], bytes).into_response()
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Outcome<T> {

@@ -12,11 +12,15 @@ use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::control;
 use crate::telegram::{self, Setup, Telegram};
+
+/// Further connections wait until one of these ends.
+const MOST_CONNECTIONS: usize = 1_000;
 
 /// Where to listen, and how the platforms are set up.
 #[derive(Clone, Debug)]
@@ -93,10 +97,10 @@ pub async fn serve(options: Options, shutdown: CancellationToken) -> Result<Runn
     let addr = listener.local_addr().map_err(|cause| Error::Listen(options.listen, cause))?;
     let sim = Sim { telegram: Arc::new(Telegram::new(options.telegram, shutdown.clone())) };
     let app = router(&sim).into_make_service_with_connect_info::<Line>();
+    let lines = Lines { listener, free: Arc::new(Semaphore::new(MOST_CONNECTIONS)) };
     // The handle is kept in `Running`, whose `join` awaits it.
-    let server = tokio::spawn(async move {
-        axum::serve(Lines(listener), app).with_graceful_shutdown(shutdown.cancelled_owned()).await
-    });
+    let server =
+        tokio::spawn(async move { axum::serve(lines, app).with_graceful_shutdown(shutdown.cancelled_owned()).await });
     Ok(Running { url: format!("http://{addr}"), addr, sim, server })
 }
 
@@ -123,20 +127,28 @@ impl Connected<IncomingStream<'_, Lines>> for Line {
 }
 
 /// Accepts connections that can be cut.
-pub struct Lines(TcpListener);
+pub struct Lines {
+    listener: TcpListener,
+    free: Arc<Semaphore>,
+}
 
 impl Listener for Lines {
     type Io = Wire;
     type Addr = Line;
 
     async fn accept(&mut self) -> (Wire, Line) {
-        let (stream, _) = Listener::accept(&mut self.0).await;
+        // The semaphore is never closed; a connection without a permit would merely not be counted.
+        let permit = self.free.clone().acquire_owned().await.ok();
+        let (stream, _) = Listener::accept(&mut self.listener).await;
         // Small answers would wait for the client's acknowledgement otherwise.
         if let Err(cause) = stream.set_nodelay(true) {
             tracing::debug!(%cause, "no TCP_NODELAY");
         }
         let token = CancellationToken::new();
-        (Wire { stream, cut: Box::pin(token.clone().cancelled_owned()), token: token.clone() }, Line(token))
+        (
+            Wire { stream, cut: Box::pin(token.clone().cancelled_owned()), token: token.clone(), _permit: permit },
+            Line(token),
+        )
     }
 
     fn local_addr(&self) -> io::Result<Line> {
@@ -149,6 +161,7 @@ pub struct Wire {
     stream: TcpStream,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     token: CancellationToken,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Wire {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::error::ApiError;
 use super::fault::{Fault, Kind, Target, When};
+use super::limits::Passing;
 use super::params::Params;
 use super::world::World;
 use super::{Telegram, edit, info, poll, send};
@@ -96,6 +98,7 @@ impl Ending {
 impl Telegram {
     /// Answers one request of a bot.
     pub async fn request(&self, token: &str, method: &str, params: Result<Params, ApiError>) -> Ending {
+        let arrived = Instant::now();
         let (bot, method) = match self.identify(token, method) {
             Ok(known) => known,
             Err(error) => return Ending::Answer(Err(error)),
@@ -116,7 +119,7 @@ impl Telegram {
         let ending = if method.name == poll::METHOD {
             self.poll(&asked, target).await
         } else {
-            Ending::Answer(self.write(|world| guarded(world, &asked, method, target)))
+            Ending::Answer(self.write(|world| guarded(world, &asked, method, target, arrived)))
         };
         if dropped.is_some() { Ending::Cut } else { ending }
     }
@@ -145,10 +148,17 @@ fn marked(params: &Params) -> bool {
 }
 
 /// Runs a method behind the ordered faults and the limits, and counts what broke a rule.
-fn guarded(world: &mut World, asked: &Asked<'_>, method: &Method, target: Target<'_>) -> Result<Value, ApiError> {
+fn guarded(
+    world: &mut World,
+    asked: &Asked<'_>,
+    method: &Method,
+    target: Target<'_>,
+    arrived: Instant,
+) -> Result<Value, ApiError> {
+    let passing = Passing { bot: asked.bot, chat: target.chat, method: method.name, counted: method.paced, arrived };
     let result = world
         .meter
-        .check(&world.limits, asked.bot, target.chat, method.name, method.paced)
+        .check(&world.limits, passing)
         .and_then(|()| ordered(world, asked, target).map_or(Ok(()), Err))
         .and_then(|()| (method.run)(world, asked));
     result.or_else(|error| refuse(world, method.name, error))
@@ -159,7 +169,9 @@ pub fn ordered(world: &mut World, asked: &Asked<'_>, target: Target<'_>) -> Opti
     let fault = world.faults.hit(&[Kind::RateLimit, Kind::Error, Kind::RefuseMarkup], target)?;
     Some(match fault.kind {
         Kind::RateLimit => {
-            let method = fault.method.filter(|method| method != "*");
+            // A wait for a request that concerns no chat is for that method; else the chat's messages would be held by it.
+            let own = target.chat.is_none().then(|| asked.method.to_owned());
+            let method = fault.method.filter(|method| method != "*").or(own);
             world.meter.hold((asked.bot, target.chat), fault.seconds.unwrap_or(1.0), method)
         }
         Kind::RefuseMarkup => ApiError::bad("can't parse entities: Unsupported start tag \"refused\" at byte offset 0"),

@@ -11,6 +11,9 @@ use super::error::ApiError;
 /// A request that was already under way when its predecessor was refused did not ignore the wait.
 const IN_FLIGHT: Duration = Duration::from_millis(250);
 
+/// Beyond so many places, those that nobody waits for are forgotten.
+const MOST_SCOPES: usize = 10_000;
+
 /// The pace that the platform allows; a rate of zero means without limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -83,6 +86,18 @@ struct Wait {
     method: Option<String>,
 }
 
+/// What of a request decides whether it may pass now.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<'a> {
+    pub bot: i64,
+    pub chat: Option<i64>,
+    pub method: &'a str,
+    /// Whether it counts against the pace.
+    pub counted: bool,
+    /// When it came; a delay that was ordered may lie between then and now.
+    pub arrived: Instant,
+}
+
 /// Counts what a bot sends and remembers the waits that it was given.
 #[derive(Debug, Default)]
 pub struct Meter {
@@ -92,19 +107,13 @@ pub struct Meter {
 
 impl Meter {
     /// Whether a request may pass; a refusal that follows an ignored wait names the broken rule.
-    pub fn check(
-        &mut self,
-        limits: &Limits,
-        bot: i64,
-        chat: Option<i64>,
-        method: &str,
-        counted: bool,
-    ) -> Result<(), ApiError> {
+    pub fn check(&mut self, limits: &Limits, passing: Passing<'_>) -> Result<(), ApiError> {
         let now = Instant::now();
+        let Passing { bot, chat, .. } = passing;
         for scope in [(bot, None), (bot, chat)] {
-            self.check_wait(scope, method, counted, now)?;
+            self.check_wait(scope, passing, now)?;
         }
-        if !counted {
+        if !passing.counted {
             return Ok(());
         }
         let overall = self.bucket((bot, None), limits.overall_burst, now).take(
@@ -131,7 +140,7 @@ impl Meter {
     pub fn hold(&mut self, scope: Scope, seconds: f64, method: Option<String>) -> ApiError {
         let now = Instant::now();
         let whole = seconds.ceil().max(1.0);
-        self.waits.insert(scope, Wait { since: now, until: now + Duration::from_secs_f64(whole.min(1e8)), method });
+        self.wait(scope, Wait { since: now, until: now + Duration::from_secs_f64(whole.min(1e8)), method });
         ApiError::too_many(whole as u64)
     }
 
@@ -139,25 +148,36 @@ impl Meter {
         *self = Self::default();
     }
 
-    fn check_wait(&mut self, scope: Scope, method: &str, counted: bool, now: Instant) -> Result<(), ApiError> {
+    fn check_wait(&mut self, scope: Scope, passing: Passing<'_>, now: Instant) -> Result<(), ApiError> {
         let Some(wait) = self.waits.get(&scope) else { return Ok(()) };
         if now >= wait.until {
             self.waits.remove(&scope);
             return Ok(());
         }
         let concerned = match &wait.method {
-            Some(only) => only.eq_ignore_ascii_case(method),
-            None => counted,
+            Some(only) => only.eq_ignore_ascii_case(passing.method),
+            None => passing.counted,
         };
         if !concerned {
             return Ok(());
         }
         let error = ApiError::too_many((wait.until - now).as_secs_f64().ceil() as u64);
-        Err(if now - wait.since > IN_FLIGHT { error.as_rule("retry_after_ignored") } else { error })
+        Err(if passing.arrived.saturating_duration_since(wait.since) > IN_FLIGHT {
+            error.as_rule("retry_after_ignored")
+        } else {
+            error
+        })
+    }
+
+    fn wait(&mut self, scope: Scope, wait: Wait) {
+        if self.waits.len() > MOST_SCOPES {
+            self.waits.retain(|_, old| old.until > wait.since);
+        }
+        self.waits.insert(scope, wait);
     }
 
     fn bucket(&mut self, scope: Scope, burst: f64, now: Instant) -> &mut Bucket {
-        if self.buckets.len() > 10_000 {
+        if self.buckets.len() > MOST_SCOPES {
             self.buckets.clear();
         }
         self.buckets.entry(scope).or_insert(Bucket { left: burst.max(1.0), at: now })
@@ -168,7 +188,7 @@ impl Meter {
             return Ok(());
         }
         let whole = wait.ceil().max(1.0);
-        self.waits.insert(scope, Wait { since: now, until: now + Duration::from_secs_f64(whole), method: None });
+        self.wait(scope, Wait { since: now, until: now + Duration::from_secs_f64(whole), method: None });
         Err(ApiError::too_many(whole as u64))
     }
 }
@@ -177,10 +197,14 @@ impl Meter {
 mod tests {
     use super::*;
 
+    fn passing(chat: i64, method: &str, counted: bool) -> Passing<'_> {
+        Passing { bot: 1, chat: Some(chat), method, counted, arrived: Instant::now() }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_burst_passes_then_the_pace_holds_and_an_ignored_wait_is_a_violation() {
         let (mut meter, limits) = (Meter::default(), Limits { chat_burst: 2.0, ..Limits::default() });
-        let mut send = || meter.check(&limits, 1, Some(5), "sendMessage", true);
+        let mut send = || meter.check(&limits, passing(5, "sendMessage", true));
         assert_eq!(send(), Ok(()));
         assert_eq!(send(), Ok(()));
         assert_eq!(send(), Err(ApiError::too_many(1)));
@@ -195,18 +219,18 @@ mod tests {
     async fn a_wait_of_one_chat_does_not_hold_another() {
         let (mut meter, limits) = (Meter::default(), Limits::default());
         assert_eq!(meter.hold((1, Some(5)), 33.0, None), ApiError::too_many(33));
-        assert_eq!(meter.check(&limits, 1, Some(6), "sendMessage", true), Ok(()));
-        assert_eq!(meter.check(&limits, 1, Some(5), "sendChatAction", false), Ok(()));
-        assert!(meter.check(&limits, 1, Some(5), "editMessageText", true).is_err());
+        assert_eq!(meter.check(&limits, passing(6, "sendMessage", true)), Ok(()));
+        assert_eq!(meter.check(&limits, passing(5, "sendChatAction", false)), Ok(()));
+        assert!(meter.check(&limits, passing(5, "editMessageText", true)).is_err());
         tokio::time::advance(Duration::from_secs(33)).await;
-        assert_eq!(meter.check(&limits, 1, Some(5), "sendMessage", true), Ok(()));
+        assert_eq!(meter.check(&limits, passing(5, "sendMessage", true)), Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
     async fn without_limits_everything_passes() {
         let mut meter = Meter::default();
         for _ in 0..1_000 {
-            assert_eq!(meter.check(&Limits::none(), 1, Some(-5), "sendMessage", true), Ok(()));
+            assert_eq!(meter.check(&Limits::none(), passing(-5, "sendMessage", true)), Ok(()));
         }
     }
 }

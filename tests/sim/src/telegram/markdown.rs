@@ -258,10 +258,16 @@ mod tests {
 
     #[test]
     fn marks_become_entities() {
-        check("*b* _i_ __u__ ~s~ ||p||", expect![[r#""b i u s p" bold@0+1 italic@2+1 underline@4+1 strikethrough@6+1 spoiler@8+1"#]]);
+        check(
+            "*b* _i_ __u__ ~s~ ||p||",
+            expect![[r#""b i u s p" bold@0+1 italic@2+1 underline@4+1 strikethrough@6+1 spoiler@8+1"#]],
+        );
         check("*b _i_*", expect![[r#""b i" bold@0+3 italic@2+1"#]]);
         check("`a_b*` ```rust\nfn``` ```x```", expect![[r#""a_b* fn x" code@0+4 pre@5+2=rust pre@8+1"#]]);
-        check(r"[t](https://e.test/a\)b) [Ann](tg://user?id=42)", expect![[r#""t Ann" text_link@0+1=https://e.test/a)b text_mention@2+3=42"#]]);
+        check(
+            r"[t](https://e.test/a\)b) [Ann](tg://user?id=42)",
+            expect![[r#""t Ann" text_link@0+1=https://e.test/a)b text_mention@2+3=42"#]],
+        );
         check("![👍](tg://emoji?id=5)", expect![[r#""👍" custom_emoji@0+2=5"#]]);
         check(">a\n>b\nc", expect![[r#""a\nb\nc" blockquote@0+3"#]]);
         check(">a\n>b||", expect![[r#""a\nb" expandable_blockquote@0+3"#]]);

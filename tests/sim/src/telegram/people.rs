@@ -221,11 +221,35 @@ impl Telegram {
         world.files.by_path(path).map(|file| (file.mime.clone(), file.bytes.clone()))
     }
 
+    /// The same by the id that an entry gives.
+    pub fn file_by_id(&self, id: &str) -> Option<(String, Bytes)> {
+        let world = self.lock();
+        world.files.by_id(id).map(|file| (file.mime.clone(), file.bytes.clone()))
+    }
+
+    /// All conversations with their topics.
+    pub fn conversations(&self) -> Vec<Value> {
+        self.lock().conversations()
+    }
+
+    /// The commands that a person is offered in a conversation, found as the platform finds them.
+    pub fn menu(&self, conversation: &str, language: &str) -> Outcome<Value> {
+        self.lock().menu(conversation, language)
+    }
+
     /// Waits until an entry after `after` fits, and returns it.
     pub async fn until(&self, conversation: &str, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        self.first(Some(conversation), after, fits).await
+    }
+
+    /// The same in one conversation or in all.
+    pub async fn first(&self, conversation: Option<&str>, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let mut updates = self.updates();
+        let mut seen = after;
         loop {
-            if let Some(found) = self.transcript(Some(conversation), after).into_iter().find(|entry| fits(entry)) {
+            let new = self.transcript(conversation, seen);
+            seen = new.last().map_or(seen, |entry| entry.n);
+            if let Some(found) = new.into_iter().find(|entry| fits(entry)) {
                 return Some(found);
             }
             tokio::select! {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cast::{Author, ChatKind, Message, Standing, User, now, topic_name};
+use super::cast::{Author, Chat, ChatKind, Message, Standing, User, now, topic_name};
 use super::info::add_topic;
 use super::people::{Conversation, NewKind, Outcome, Refused, Remove, State, refused};
 use super::text::Formatted;
@@ -176,5 +176,28 @@ impl World {
             None if remove.thread.is_none() => refused(400, "message or thread is needed"),
             _ => Ok(()),
         }
+    }
+
+    pub fn conversations(&self) -> Vec<Value> {
+        let shown = |chat: &Chat| {
+            let topics: Vec<Value> = chat.topics.iter().map(|(id, name)| json!({"id": id, "name": name})).collect();
+            json!({"name": chat.name, "chat": chat.id, "kind": chat.json()["type"], "title": chat.title, "forum": chat.forum, "topics": topics})
+        };
+        self.chats.values().filter(|chat| self.names.get(&chat.name) == Some(&chat.id)).map(shown).collect()
+    }
+
+    /// The first list of commands that is set, from the narrowest scope to the widest, each first in the person's language.
+    pub fn menu(&self, conversation: &str, language: &str) -> Outcome<Value> {
+        let Some(chat) = self.names.get(conversation).and_then(|id| self.chats.get(id)) else {
+            return refused(404, "conversation: no such one");
+        };
+        let own = format!("chat:{}", chat.id);
+        let wide = if chat.kind == ChatKind::Private { "all_private_chats" } else { "all_group_chats" };
+        let bot = self.bots.values().find(|bot| bot.username == self.username);
+        let list = bot.and_then(|bot| {
+            let keys = [own.as_str(), wide, "default"].into_iter().flat_map(|scope| [(scope, language), (scope, "")]);
+            keys.into_iter().find_map(|(scope, language)| bot.commands.get(&(scope.to_owned(), language.to_owned())))
+        });
+        Ok(list.cloned().unwrap_or(json!([])))
     }
 }

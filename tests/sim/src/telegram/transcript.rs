@@ -8,6 +8,8 @@ use serde_json::Value;
 
 /// How many entries a conversation keeps; older ones are forgotten.
 pub const KEPT: usize = 5_000;
+/// How many are kept in all conversations together.
+const KEPT_IN_ALL: usize = 100_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -120,6 +122,8 @@ pub fn now_ms() -> u64 {
 pub struct Transcript {
     last: u64,
     kept: BTreeMap<String, VecDeque<Entry>>,
+    /// The conversation of each entry, oldest first.
+    order: VecDeque<String>,
 }
 
 impl Transcript {
@@ -127,12 +131,26 @@ impl Transcript {
         self.last += 1;
         entry.n = self.last;
         entry.at = now_ms();
+        self.order.push_back(entry.conversation.clone());
         let entries = self.kept.entry(entry.conversation.clone()).or_default();
         if entries.len() == KEPT {
             entries.pop_front();
         }
         entries.push_back(entry);
+        self.forget();
         self.last
+    }
+
+    /// Drops the oldest entry of all when there are too many; it may be gone already.
+    fn forget(&mut self) {
+        if self.order.len() <= KEPT_IN_ALL {
+            return;
+        }
+        let oldest = self.last - self.order.len() as u64 + 1;
+        let Some(entries) = self.order.pop_front().and_then(|name| self.kept.get_mut(&name)) else { return };
+        if entries.front().is_some_and(|entry| entry.n == oldest) {
+            entries.pop_front();
+        }
     }
 
     /// The number of the newest entry.
@@ -173,5 +191,15 @@ mod tests {
         assert_eq!(transcript.after(None, 0).first().map(|entry| entry.n), Some(1));
         assert_eq!(transcript.after(Some("a"), 5_005).len(), 1);
         assert!(transcript.after(Some("nowhere"), 0).is_empty());
+    }
+
+    #[test]
+    fn all_conversations_together_are_bounded_too() {
+        let mut transcript = Transcript::default();
+        for n in 0..KEPT_IN_ALL + 10 {
+            transcript.add(Entry::new(&(n % 50).to_string(), 1, By::User, Kind::Message));
+        }
+        let kept = transcript.after(None, 0);
+        assert_eq!((kept.len(), kept[0].n), (KEPT_IN_ALL, 11));
     }
 }

@@ -140,6 +140,43 @@ async fn entries_stream_as_they_come() {
 }
 
 #[tokio::test]
+async fn a_page_finds_conversations_menus_and_files() {
+    let rig = start().await;
+    let (chat, _) = rig.say("dm:ann", "ann", "hello").await;
+    let list = |name: &str| json!([{"command": name, "description": "x"}]);
+    rig.ok("setMyCommands", json!({"commands": list("wide")})).await;
+    rig.ok(
+        "setMyCommands",
+        json!({"commands": list("near"), "scope": {"type": "chat", "chat_id": chat}, "language_code": "de"}),
+    )
+    .await;
+    assert_eq!(rig.control_get("menu?conversation=dm:ann&language=de").await["commands"], list("near"));
+    assert_eq!(rig.control_get("menu?conversation=dm:ann").await["commands"], list("wide"));
+    let names = rig.control_get("conversations").await;
+    let names: Vec<_> =
+        names["conversations"].as_array().into_iter().flatten().map(|one| one["name"].clone()).collect();
+    assert_eq!(names, ["general", "dm:ann"]);
+    let file = json!({"name": "a.html", "mime": "text/html", "text": "<script>"});
+    rig.control("say", json!({"conversation": "dm:ann", "user": "ann", "files": [file]})).await;
+    let entry = rig.telegram().transcript(Some("dm:ann"), 0).pop().expect("an entry");
+    let address = format!("{}/control/telegram/file?id={}", rig.running.url, entry.files[0].id);
+    let got = rig.http.get(address).send().await.expect("an answer");
+    assert_eq!(got.headers()["content-type"], "application/octet-stream");
+    assert_eq!(got.text().await.expect("text"), "<script>");
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_reader_may_wait_for_the_next_entry() {
+    let rig = start().await;
+    let waiting = rig.control_get("transcript?conversation=dm:ann&wait=50");
+    let (entries, _) = tokio::join!(waiting, rig.say("dm:ann", "ann", "hello"));
+    assert_eq!(entries["entries"][0]["text"], "hello");
+    assert_eq!(rig.control_get("transcript?conversation=dm:ann&after=1").await["entries"], json!([]));
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn foreign_hosts_and_origins_may_not_steer() {
     let rig = start().await;
     assert_eq!(headers(&rig, "host", "e.test").await, 403);
