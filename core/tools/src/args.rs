@@ -327,7 +327,9 @@ mod tests {
 
     #[test]
     fn a_service_s_long_integers_keep_their_digits_as_text() {
-        let answer = parse_keeping_digits(r#"{"a": [18446744073709551616, 18446744073709551615], "b": "1 123456789012345678901"}"#);
+        let answer = parse_keeping_digits(
+            r#"{"a": [18446744073709551616, 18446744073709551615], "b": "1 123456789012345678901"}"#,
+        );
         let wanted = json!({"a": ["18446744073709551616", 18446744073709551615_u64], "b": "1 123456789012345678901"});
         assert_eq!(answer.unwrap(), wanted);
     }

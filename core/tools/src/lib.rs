@@ -13,6 +13,8 @@ pub mod registry;
 pub mod resources;
 pub mod schema;
 pub mod spec;
+#[cfg(test)]
+mod testing;
 pub mod tool;
 pub mod watch;
 

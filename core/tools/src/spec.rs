@@ -66,6 +66,8 @@ pub fn parse(file: &str, text: &str) -> Parsed {
             _ => parsed.refuse(name, found),
         }
     }
+    parsed.errors.sort_by_key(|e| (e.line, e.column));
+    parsed.warnings.sort_by_key(|e| (e.line, e.column));
     parsed
 }
 

@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
 
     /// The value of a key, unless it is absent or empty.
     pub fn node(&self, key: &str) -> Option<&'a Node> {
-        self.entry(key).map(|e| &e.value).filter(|n| !is_nothing(n))
+        self.entry(key).map(|e| &e.value).filter(|n| !n.is_nothing())
     }
 
     pub fn required(&self, key: &str, what: &str, found: &mut Diagnosis) -> Option<&'a Node> {
@@ -209,10 +209,6 @@ pub fn text_of(node: &Node, key: &str, found: &mut Diagnosis) -> Option<String> 
             None
         }
     }
-}
-
-fn is_nothing(node: &Node) -> bool {
-    matches!(&node.kind, Kind::Scalar(scalar) if scalar.value().is_null())
 }
 
 fn scalar(node: &Node) -> String {

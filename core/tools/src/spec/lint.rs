@@ -93,7 +93,7 @@ fn http(spec: &Spec, http: &HttpSpec, found: &mut Diagnosis) {
     let (path, query) = http.url.split_once('?').unwrap_or((&http.url, ""));
     for name in holes(path) {
         known_parameter(spec, "endpoint.url", name, found);
-        if !is_required(spec, name) {
+        if is_parameter(spec, name) && !is_required(spec, name) {
             let message = format!("'{{{name}}}' is part of the path, but '{name}' is not required");
             warn(spec, "endpoint.url", message, found);
         }
@@ -129,13 +129,18 @@ fn is_secret(name: &str, value: &str) -> bool {
 }
 
 fn known_parameter(spec: &Spec, path: &str, name: &str, found: &mut Diagnosis) {
-    let first = name.split('.').next().unwrap_or(name);
-    let properties = spec.parameters.get("properties").and_then(Value::as_object);
-    if !properties.is_some_and(|map| map.contains_key(first)) {
+    if !is_parameter(spec, name) {
+        let first = name.split('.').next().unwrap_or(name);
+        let properties = spec.parameters.get("properties").and_then(Value::as_object);
         let hint = properties.and_then(|map| contract::text::nearest(first, map.keys().map(String::as_str)));
         let hint = hint.map(|near| format!(": did you mean '{near}'?")).unwrap_or_default();
         warn(spec, path, format!("'{name}' is no parameter of the tool{hint}"), found);
     }
+}
+
+fn is_parameter(spec: &Spec, name: &str) -> bool {
+    let first = name.split('.').next().unwrap_or(name);
+    spec.parameters.get("properties").and_then(Value::as_object).is_some_and(|map| map.contains_key(first))
 }
 
 fn is_required(spec: &Spec, name: &str) -> bool {

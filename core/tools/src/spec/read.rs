@@ -86,7 +86,8 @@ pub fn spec(root: &Node, found: &mut Diagnosis) -> Option<Spec> {
         platforms: platforms(&fields, found),
         requires_env: texts("requires_env", found),
         check: check(&fields, found),
-        endpoint: endpoint?,
+        // Stands in for what is wrong and has been said, so that the rest is read too.
+        endpoint: endpoint.unwrap_or_else(|| EndpointSpec::Native { name: String::new() }),
         execution,
         max_result_size_chars: fields.count("max_result_size_chars", 100, found),
         select: fields.text("select", found),

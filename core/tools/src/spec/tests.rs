@@ -51,27 +51,31 @@ const EVERY_KEY: &str = include_str!("../../fixtures/every_key.yaml");
 #[test]
 fn every_documented_key_is_read() {
     let spec = one(EVERY_KEY);
+    assert_eq!((&*spec.name, &*spec.toolset, spec.permissions), ("order_query", "orders", vec!["read".into()]));
+    assert_eq!(spec.parameters["required"], serde_json::json!(["order_id"]));
+    assert_eq!(spec.returns.unwrap()["properties"]["amount"]["type"], "number");
+    let gates = (spec.platforms, spec.requires_env, spec.check, spec.publish, spec.overrides, spec.deprecated);
+    let answer = (spec.max_result_size_chars, spec.select, spec.full_payload_log, spec.dynamic, spec.examples);
     expect![[r#"
-        Spec {
-            name: "order_query",
-            toolset: "orders",
-            description: "Look up orders by number; supports status and date filters",
-            permissions: [
-                "read",
-            ],
-            platforms: Some(
+        (
+            (
+                Some(
+                    [
+                        Discord,
+                        Slack,
+                    ],
+                ),
                 [
-                    Discord,
-                    Slack,
+                    "ORDER_TOKEN",
                 ],
+                Some(
+                    "https://internal-api.example.local/healthz",
+                ),
+                Manual,
+                false,
+                None,
             ),
-            requires_env: [
-                "ORDER_TOKEN",
-            ],
-            check: Some(
-                "https://internal-api.example.local/healthz",
-            ),
-            endpoint: Http(
+            Http(
                 HttpSpec {
                     method: "POST",
                     url: "https://internal-api.example.local/order/query",
@@ -92,7 +96,7 @@ fn every_documented_key_is_read() {
                     ),
                 },
             ),
-            execution: Execution {
+            Execution {
                 timeout: 30s,
                 total_timeout: Some(
                     70s,
@@ -138,40 +142,55 @@ fn every_documented_key_is_read() {
                     },
                 ),
             },
-            max_result_size_chars: Some(
-                8000,
-            ),
-            select: Some(
-                "items[].{id, status}",
-            ),
-            full_payload_log: For(
-                7200s,
-            ),
-            publish: Manual,
-            overrides: false,
-            deprecated: None,
-            dynamic: {
-                "parameters.properties.region.enum": Dynamic {
-                    url: "https://internal-api.example.local/regions",
-                    ttl: 300s,
-                },
-            },
-            examples: [
-                Example {
-                    say: "where is order A-17?",
-                    args: Object {
-                        "order_id": String("A-17"),
+            (
+                Some(
+                    8000,
+                ),
+                Some(
+                    "items[].{id, status}",
+                ),
+                For(
+                    7200s,
+                ),
+                {
+                    "parameters.properties.region.enum": Dynamic {
+                        url: "https://internal-api.example.local/regions",
+                        ttl: 300s,
                     },
                 },
-            ],
-        }
+                [
+                    Example {
+                        say: "where is order A-17?",
+                        args: Object {
+                            "order_id": String("A-17"),
+                        },
+                    },
+                ],
+            ),
+        )
     "#]]
-    .assert_debug_eq(&spec);
+    .assert_debug_eq(&(gates, spec.endpoint, spec.execution, answer));
 }
 
 #[test]
 fn what_is_not_built_yet_is_said_to_be_so() {
-    check(EVERY_KEY, expect![[""]]);
+    check(
+        EVERY_KEY,
+        expect![[r#"
+            tool order_query from line 1
+            warning t.yaml:8:58: nothing is said of 'prefix match allowed': if it belongs to the text before it, put that in quotes
+            warning t.yaml:15:1: 'check' is not active in this version
+            warning t.yaml:23:48: 'retries' is not active in this version
+            warning t.yaml:23:60: 'retry_interval' is not active in this version
+            warning t.yaml:23:83: 'backoff_multiplier' is not active in this version
+            warning t.yaml:23:129: 'rate_limit' is not active in this version
+            warning t.yaml:24:14: 'circuit_breaker' is not active in this version
+            warning t.yaml:25:14: 'async' is not active in this version
+            warning t.yaml:27:1: 'select' is not active in this version
+            warning t.yaml:28:1: 'full_payload_log' is not active in this version
+            warning t.yaml:31:1: 'dynamic' is not active in this version
+        "#]],
+    );
 }
 
 #[test]
@@ -188,7 +207,13 @@ fn a_tool_needs_little() {
 fn an_unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
     check(
         "name: t\nparamters: { type: object }\nendpoint:\n  url: https://a.test\n  hedaers: {}\nexecution: { timeuot: 3s, zzz: 1 }\n",
-        expect![[""]],
+        expect![[r#"
+            refused t
+            error t.yaml:2:1: unknown key 'paramters' in a tool: did you mean 'parameters'?
+            error t.yaml:5:3: unknown key 'hedaers' in an http endpoint: did you mean 'headers'?
+            error t.yaml:6:14: unknown key 'timeuot' in 'execution': did you mean 'timeout'?
+            error t.yaml:6:27: unknown key 'zzz' in 'execution': known are timeout, total_timeout, retries, retry_interval, backoff_multiplier, concurrency_limit, rate_limit, circuit_breaker, idempotent, parallel, resource, resource_scope, async
+        "#]],
     );
 }
 
@@ -196,7 +221,12 @@ fn an_unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
 fn a_bad_document_loses_itself_only() {
     check(
         &format!("{}\n---\nname: bad\nendpoint: [\n---\n{}", quiet(""), quiet("").replace("name: t", "name: u")),
-        expect![[""]],
+        expect![[r#"
+            tool t from line 1
+            tool u from line 10
+            refused bad
+            error t.yaml:8:11: unclosed bracket '['
+        "#]],
     );
 }
 
@@ -206,26 +236,106 @@ fn everything_wrong_is_said_at_once() {
         "name: Bad.Name\ntoolset: 3\nparameters: 'order_id: string'\nreturns: text\npermissions: [read, 'Write Files']\n\
          platforms: [telegrm]\npublish: later\nexecution: { timeout: 30, retries: -1, rate_limit: 20, parallel: yes, backoff_multiplier: 0 }\n\
          endpoint: { type: htp }\n",
-        expect![[""]],
+        expect![[r#"
+            refused (no name)
+            error t.yaml:1:7: the name 'Bad.Name' is not fit: 1 to 64 of a-z, 0-9, '_' and '-'
+            error t.yaml:2:10: 'toolset' has to be text, not '3': put it in quotes
+            error t.yaml:3:13: 'parameters' has to be a JSON Schema written as YAML, not text: write 'type: object' and 'properties:' below it
+            error t.yaml:4:10: 'returns' has to be a JSON Schema written as YAML, not text: write 'type: object' and 'properties:' below it
+            error t.yaml:5:21: the label 'Write Files' is not fit: 1 to 64 of a-z, 0-9, '_' and '-'
+            error t.yaml:6:13: 'platforms' has to be one of discord, telegram, slack, web, api, console, mcp, not 'telegrm': did you mean 'telegram'?
+            error t.yaml:7:10: 'publish' has to be one of auto, manual, not 'later'
+            error t.yaml:8:23: 'timeout' has to be a time, not '30': write it like 500ms, 30s, 2m or 1h
+            error t.yaml:8:36: 'retries' has to be a whole number of at least 0, not '-1'
+            error t.yaml:8:52: 'rate_limit' has to be a rate, not '20': write it like 20/s, 100/m or 5/10s
+            error t.yaml:8:66: 'parallel' has to be true or false, not 'yes'
+            error t.yaml:8:91: 'backoff_multiplier' has to be a number of at least 1, not '0'
+            error t.yaml:9:19: 'type' has to be one of http, mcp, command, pipeline, native, not 'htp': did you mean 'http'?
+        "#]],
     );
 }
 
 #[test]
 fn endpoints_are_checked() {
     for (endpoint, expected) in [
-        ("{ url: 'ftp://a.test' }", expect![[""]]),
-        ("{ url: 'https://{host}/x' }", expect![[""]]),
-        ("{ url: 'https:///x' }", expect![[""]]),
-        ("{ url: 'https://a.test/{x' }", expect![[""]]),
-        ("{ url: 'https://a.test/a b' }", expect![[""]]),
-        ("{ method: FETCH, url: 'https://a.test/' }", expect![[""]]),
-        ("{ type: mcp, server: s }", expect![[""]]),
-        ("{ type: command }", expect![[""]]),
-        ("{ type: native }", expect![[""]]),
-        ("{ type: pipeline, steps: [] }", expect![[""]]),
+        (
+            "{ url: 'ftp://a.test' }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:18: 'url' has to begin with http:// or https://
+        "#]],
+        ),
+        (
+            "{ url: 'https://{host}/x' }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:18: the host of 'url' cannot come from an argument
+        "#]],
+        ),
+        (
+            "{ url: 'https:///x' }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:18: 'url' names no host
+        "#]],
+        ),
+        (
+            "{ url: 'https://a.test/{x' }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:18: 'url' has a brace without its partner
+        "#]],
+        ),
+        (
+            "{ url: 'https://a.test/a b' }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:18: 'url' has white space in it
+        "#]],
+        ),
+        (
+            "{ method: FETCH, url: 'https://a.test/' }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:21: 'method' has to be one of GET, HEAD, POST, PUT, PATCH, DELETE, not 'FETCH'
+        "#]],
+        ),
+        (
+            "{ type: mcp, server: s }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:11: an mcp endpoint needs 'tool'
+        "#]],
+        ),
+        (
+            "{ type: command }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:11: a command endpoint needs 'argv'
+        "#]],
+        ),
+        (
+            "{ type: native }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:11: a native endpoint needs 'name'
+        "#]],
+        ),
+        (
+            "{ type: pipeline, steps: [] }",
+            expect![[r#"
+            refused t
+            error t.yaml:4:36: a pipeline has 1 to 100 steps
+        "#]],
+        ),
         (
             "{ type: pipeline, steps: [{ tool: a }, { tool: a }, { parallel: [{ tool: b, step: 1 }], id: x }] }",
-            expect![[""]],
+            expect![[r#"
+                refused t
+                error t.yaml:4:50: two steps are called 'a': give one an 'id' of its own
+                error t.yaml:4:87: unknown key 'step' in a step: known are id, tool, args, when, for_each, on_error, default, optional
+                error t.yaml:4:99: 'id' does not go with 'parallel': write it in the steps below
+            "#]],
         ),
     ] {
         check(&quiet("").replace("{ type: native, name: t }", endpoint), expected);
@@ -238,7 +348,9 @@ fn a_pipeline_has_steps_and_groups() {
                 - parallel:\n    - { id: a, tool: read_page, args: { url: '{found.0}' } }\n    - { id: b, tool: read_page, optional: true }\n  result: '{a}'\n";
     let EndpointSpec::Pipeline(pipeline) = one(text).endpoint else { panic!("not a pipeline") };
     assert_eq!(pipeline.steps.len(), 2);
-    assert!(matches!(&pipeline.steps[1], Step::Parallel(group) if group[1].on_error == OnError::Skip && group[1].tool == "read_page"));
+    assert!(
+        matches!(&pipeline.steps[1], Step::Parallel(group) if group[1].on_error == OnError::Skip && group[1].tool == "read_page")
+    );
     assert_eq!(pipeline.result, Some(serde_json::json!("{a}")));
 }
 
@@ -254,21 +366,85 @@ fn yaml_traps_are_read_as_written_or_flagged() {
         serde_json::json!(["no", "on", "y", "yes", "off", null, "true", 1.10])
     );
     assert_eq!(spec.parameters["properties"]["zip"]["default"], "007");
-    check(&text, expect![[""]]);
+    check(
+        &text,
+        expect![[r#"
+        tool t from line 1
+        warning t.yaml:8:35: '007' is read as text: put it in quotes, or write a plain number
+        warning t.yaml:9:19: '1_000' is read as text: put it in quotes, or write a plain number
+        warning t.yaml:9:26: '0x1F' is read as text: put it in quotes, or write a plain number
+        warning t.yaml:9:32: '12345678901234567890123' is read as text: put it in quotes, or write a plain number
+        warning t.yaml:9:62: '-0' is read as text: put it in quotes, or write a plain number
+    "#]],
+    );
 }
 
 #[test]
 fn what_yaml_should_not_hold_is_refused_with_line_and_column() {
     for (text, expected) in [
-        ("name: a\nname: b\n", expect![[""]]),
-        ("name: a\nendpoint:\n\turl: x\n", expect![[""]]),
-        ("a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: [*nothing]\n", expect![[""]]),
-        ("a: &a { <<: { b: 1 } }\n", expect![[""]]),
-        ("a: !ruby/object:Gem::Installer x\n", expect![[""]]),
-        ("? [a, b]\n: c\n", expect![[""]]),
-        ("name: a\n...\nname: b\n", expect![[""]]),
-        ("just text\n", expect![[""]]),
-        ("- name: a\n", expect![[""]]),
+        (
+            "name: a\nname: b\n",
+            expect![[r#"
+            refused a
+            error t.yaml:2:1: 'name' stands here twice, first in line 1
+        "#]],
+        ),
+        (
+            "name: a\nendpoint:\n\turl: x\n",
+            expect![[r#"
+            refused a
+            error t.yaml:3:2: a tab where YAML wants spaces (tabs disallowed within this context (block indentation))
+        "#]],
+        ),
+        (
+            "a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: [*nothing]\n",
+            expect![[r#"
+            refused (no name)
+            error t.yaml:3:5: while parsing node, found unknown anchor
+        "#]],
+        ),
+        (
+            "a: &a { <<: { b: 1 } }\n",
+            expect![[r#"
+            refused (no name)
+            error t.yaml:1:9: merge keys are not read: write the keys out
+        "#]],
+        ),
+        (
+            "a: !ruby/object:Gem::Installer x\n",
+            expect![[r#"
+            refused (no name)
+            error t.yaml:1:32: the tag '!ruby/object:Gem::Installer' is not read
+        "#]],
+        ),
+        (
+            "? [a, b]\n: c\n",
+            expect![[r#"
+            refused (no name)
+            error t.yaml:1:3: a key has to be a word
+        "#]],
+        ),
+        (
+            "name: a\n...\nname: b\n",
+            expect![[r#"
+            refused a
+            error t.yaml:3:1: a second document begins here: put '---' before it
+        "#]],
+        ),
+        (
+            "just text\n",
+            expect![[r#"
+            refused (no name)
+            error t.yaml:1:1: a tool has to be a map, not text
+        "#]],
+        ),
+        (
+            "- name: a\n",
+            expect![[r#"
+            refused (no name)
+            error t.yaml:1:1: a tool has to be a map, not a list
+        "#]],
+        ),
     ] {
         check(text, expected);
     }
@@ -281,7 +457,13 @@ fn an_alias_bomb_ends_with_a_word() {
         let refs = vec![format!("*a{}", i - 1); 10].join(", ");
         writeln!(text, "a{i}: &a{i} [{refs}]").unwrap();
     }
-    check(&text, expect![[""]]);
+    check(
+        &text,
+        expect![[r#"
+        refused (no name)
+        error t.yaml:5:10: too large once aliases are filled in
+    "#]],
+    );
     let deep = format!("a: {}", "[".repeat(100_000));
     assert_eq!(parse("t.yaml", &deep).errors.len(), 1);
     let deep: String = (0..5_000).fold(String::new(), |text, i| text + &" ".repeat(i) + "a:\n");
@@ -297,16 +479,43 @@ fn an_alias_stands_for_what_it_names() {
 #[test]
 fn what_is_hardly_meant_is_said() {
     for (text, expected) in [
-        ("name: get_it\ndescription: Get it\nendpoint: { url: 'https://a.test/{id}' }", expect![[""]]),
+        (
+            "name: get_it\ndescription: Get it\nendpoint: { url: 'https://a.test/{id}' }",
+            expect![[r#"
+                tool get_it from line 1
+                warning t.yaml:1:1: no 'returns': the answer passes unchecked
+                warning t.yaml:1:1: no 'concurrency_limit': any number of calls may run at once
+                warning t.yaml:2:1: the description is thin: say what the tool does and when to use it
+                warning t.yaml:3:13: 'id' is no parameter of the tool
+            "#]],
+        ),
         (
             "name: t\nparameters: { properties: { order_id: {} } }\nendpoint:\n  method: post\n  url: https://u:p@a.test/?api_key=k\n  headers: { Authorization: Bearer abc, X-Api-Key: env:KEY, x-token: '{order_id}' }\n  \
              rename: { ordr_id: id }\nexecution: { retries: 1, resource: 'o:{oder_id}', timeout: 10s, total_timeout: 5s }",
-            expect![[""]],
+            expect![[r#"
+                tool t from line 1
+                warning t.yaml:1:1: no 'description': nobody can tell what the tool is for
+                warning t.yaml:1:1: no 'returns': the answer passes unchecked
+                warning t.yaml:5:3: 'url' holds a literal key: everybody who reads the file can use it
+                warning t.yaml:6:14: the header 'Authorization' holds a literal key: everybody who reads the file can use it
+                warning t.yaml:7:13: 'ordr_id' is no parameter of the tool: did you mean 'order_id'?
+                warning t.yaml:8:1: no 'concurrency_limit': any number of calls may run at once
+                warning t.yaml:8:14: 'retries' is not active in this version
+                warning t.yaml:8:14: 'retries' of a tool that is not idempotent: only what was surely not carried out is repeated
+                warning t.yaml:8:26: 'oder_id' is no parameter of the tool: did you mean 'order_id'?
+                warning t.yaml:8:51: a timeout over 5 s without 'async': a person waits that long
+                warning t.yaml:8:65: 'total_timeout' is less than 'timeout'
+            "#]],
         ),
     ] {
         check(text, expected);
     }
-    check(&quiet(""), expect![[""]]);
+    check(
+        &quiet(""),
+        expect![[r#"
+        tool t from line 1
+    "#]],
+    );
 }
 
 #[test]

@@ -211,6 +211,11 @@ impl<'a> Reader<'a> {
             }
             let (event, span) = self.next()?;
             let value = self.node(event, span, depth + 1)?;
+            if key.contains(' ') && value.is_nothing() {
+                let message =
+                    format!("nothing is said of '{key}': if it belongs to the text before it, put that in quotes");
+                self.doubtful.push(Fault { at, message });
+            }
             entries.push(Entry { key: key.into_owned(), at, value });
         }
     }
@@ -339,6 +344,10 @@ impl Node {
                 Value::String(_) | Value::Array(_) | Value::Object(_) => "text",
             },
         }
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar(scalar) if scalar.value().is_null())
     }
 
     pub fn get(&self, key: &str) -> Option<&Node> {

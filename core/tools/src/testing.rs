@@ -1,0 +1,169 @@
+//! A small world for tests: tools whose endpoints are closures, everything permitted on the console.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use contract::{
+    Address, CallPath, Caller, FileRef, Origin, Outcome, Platform, Reply, Sender, TurnId, seams::ByteStream,
+};
+use policies::{Compiled, Policies, permit};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Build, Cx, Endpoint, Fault, Host, Output, Permitted, Registry, Report, Resources, RunCx, Snapshot, Spec, SpecError,
+    ToolFailure, run, spec::EndpointSpec,
+};
+
+pub type Work = Pin<Box<dyn Future<Output = Result<Output, ToolFailure>> + Send>>;
+
+/// An endpoint that does what the closure says.
+pub struct Act(pub Box<dyn Fn(&Permitted, &Cx<'_>) -> Work + Send + Sync>);
+
+#[async_trait]
+impl Endpoint for Act {
+    async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure> {
+        (self.0)(call, cx).await
+    }
+}
+
+/// Native endpoints by name; anything else is built as an echo.
+#[derive(Default)]
+pub struct Acts(pub BTreeMap<String, Arc<dyn Endpoint>>);
+
+impl Acts {
+    pub fn with<F>(mut self, name: &str, act: impl Fn(&Permitted, &Cx<'_>) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Output, ToolFailure>> + Send + 'static,
+    {
+        let act = move |call: &Permitted, cx: &Cx<'_>| -> Work { Box::pin(act(call, cx)) };
+        self.0.insert(name.to_owned(), Arc::new(Act(Box::new(act))));
+        self
+    }
+}
+
+impl Build for Acts {
+    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, SpecError> {
+        match &spec.endpoint {
+            EndpointSpec::Native { name } => {
+                let found = self.0.get(name).cloned();
+                found.ok_or_else(|| spec.error_at("endpoint.name", format!("no native tool is called '{name}'")))
+            }
+            _ => Ok(Arc::new(Act(Box::new(|call, _| {
+                let args = call.args().clone();
+                Box::pin(async { Ok(Output::Done(args)) })
+            })))),
+        }
+    }
+}
+
+pub struct Nobody;
+
+#[async_trait]
+impl Host for Nobody {
+    async fn children(&self, _calls: Vec<(String, Value)>) -> Vec<Outcome> {
+        Vec::new()
+    }
+
+    fn progress(&self, _text: &str) {}
+
+    async fn post(&self, _to: Address, _reply: Reply) -> Result<(), ToolFailure> {
+        Err(ToolFailure::new(Fault::Unavailable, "nobody is here"))
+    }
+
+    async fn open(&self, _file: &FileRef) -> Result<ByteStream, ToolFailure> {
+        Err(ToolFailure::new(Fault::Unavailable, "nobody is here"))
+    }
+}
+
+pub struct World {
+    pub snapshot: Arc<Snapshot>,
+    pub resources: Resources,
+    pub cancel: CancellationToken,
+    policies: Compiled,
+}
+
+impl World {
+    /// The natives' endpoints, and the specs as YAML; a spec without an endpoint gets the native one of its name.
+    pub fn new(acts: Acts, specs: &[(&str, &str)]) -> Arc<Self> {
+        let text: Vec<_> = specs
+            .iter()
+            .map(|(name, keys)| format!("---\nname: {name}\nendpoint: {{ type: native, name: {name} }}\n{keys}\n"))
+            .collect();
+        let loaded = Registry::new(Arc::new(acts)).load_with(&[], &[("world.yaml", &text.concat())]);
+        assert_eq!(loaded.errors, []);
+        let parsed = Policies::parse(&[]).ok().expect("no policy at all is fit");
+        let (policies, _) = parsed.policies.compile(&loaded.snapshot.facts()).ok().expect("no policy names a tool");
+        let (resources, cancel) = (Resources::default(), CancellationToken::new());
+        Arc::new(Self { snapshot: loaded.snapshot, resources, cancel, policies })
+    }
+
+    pub fn permitted(&self, tool: &str, args: Value) -> Permitted {
+        let permit = permit(&self.policies, &self.policies, &caller(), tool, None).expect("the console may do all");
+        let tool = self.snapshot.get(tool).expect("the tool is loaded").clone();
+        let prepared = tool.prepare(args).expect("the arguments are fit");
+        Permitted::new(permit, tool, prepared, CallPath::top(1, 1)).expect("the permit is for this tool")
+    }
+
+    pub async fn run(&self, tool: &str, args: Value) -> Report {
+        self.run_until(tool, args, Instant::now() + Duration::from_secs(300)).await
+    }
+
+    pub async fn run_until(&self, tool: &str, args: Value, deadline: Instant) -> Report {
+        self.run_permitted(self.permitted(tool, args), deadline).await
+    }
+
+    pub async fn run_permitted(&self, call: Permitted, deadline: Instant) -> Report {
+        let cx = RunCx {
+            caller: &caller(),
+            turn: TurnId::new(),
+            deadline,
+            cancel: &self.cancel,
+            idempotency_key: "key",
+            host: &Nobody,
+            resources: &self.resources,
+        };
+        run(call, cx).await
+    }
+}
+
+pub fn caller() -> Caller {
+    Caller {
+        platform: Platform::Console,
+        account: "main".into(),
+        tenant: "default".into(),
+        space: None,
+        conversation: "c".into(),
+        thread: None,
+        sender: Sender { id: "1".into(), name: String::new() },
+        roles: Vec::new(),
+        origin: Origin::Command,
+    }
+}
+
+/// Counts how many are in at once.
+#[derive(Clone, Default)]
+pub struct Crowd(Arc<(AtomicUsize, AtomicUsize)>);
+
+impl Crowd {
+    pub async fn stay(&self, time: Duration) {
+        let now = self.0.0.fetch_add(1, Ordering::SeqCst) + 1;
+        self.0.1.fetch_max(now, Ordering::SeqCst);
+        tokio::time::sleep(time).await;
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    pub fn most(&self) -> usize {
+        self.0.1.load(Ordering::SeqCst)
+    }
+}
