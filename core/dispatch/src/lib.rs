@@ -1,1 +1,30 @@
-//! Intake, lanes, turns, batches, delivery, recovery and the gateway facade
+//! From a message to its reply: intake, lanes, turns, batches, delivery, recovery.
+//!
+//! Reading order: [`gateway`] is the facade; [`intake`] takes a message in; [`lane`] keeps one turn at a time per
+//! session; [`turn`] reads "plan, run, say"; [`batch`] runs the calls of a step through the one gate; [`say`] makes
+//! the reply; [`delivery`] brings it to the platform; [`recovery`] takes up what a dead process left.
+//! Absent on purpose: no platform's markup, no HTTP, no store but through contract's traits.
+
+mod batch;
+mod builtin;
+mod call;
+mod catalog;
+pub mod commands;
+mod delivery;
+mod gateway;
+mod intake;
+mod lane;
+mod planner;
+mod progress;
+mod recovery;
+pub mod say;
+mod snapshot;
+mod summary;
+mod trace;
+pub mod tree;
+mod turn;
+
+pub use gateway::{Gateway, Invoked, Options, Settings};
+pub use planner::{Draft, Planned, Planner, Step, TurnView};
+pub use snapshot::{Snapshot, ToolList};
+pub use trace::TraceHealth;

@@ -1,0 +1,430 @@
+//! What the calls of one turn share, and the way of one call: admitted, run, recorded. The only place that runs a tool.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use contract::{
+    Address, Call, CallId, CallPath, Caller, Code, Digest, Effect, Failure, FileRef, Node, NodeKind, Outcome, Reply,
+    SessionKey, State, TurnId,
+    records::{Change, ChangeError, Delivery, DeliveryState, End, Entry},
+    seams::{ByteStream, Fence},
+};
+use policies::Rights;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tools::{Permitted, RunCx, ToolFailure};
+
+use crate::{
+    batch,
+    delivery::Settling,
+    gateway::Inner,
+    planner::Planned,
+    progress::Progress,
+    snapshot::Snapshot,
+    summary::summary,
+    trace::LiveTurn,
+    turn::{now_ms, now_us},
+};
+
+/// A running turn, as its calls see it.
+pub(crate) struct TurnCx {
+    pub inner: Arc<Inner>,
+    pub id: TurnId,
+    pub session: SessionKey,
+    pub caller: Caller,
+    pub address: Option<Address>,
+    pub snapshot: Arc<Snapshot>,
+    pub limits: policies::Limits,
+    /// How often the turn was taken up again.
+    pub life: u32,
+    pub cancel: CancellationToken,
+    pub deadline: Instant,
+    pub live: Arc<LiveTurn>,
+    /// What earlier lives started.
+    pub journal: Vec<Entry>,
+    /// Nothing where the turn has no record (one repeatable call by itself).
+    pub fence: Option<Fence>,
+    pub progress: Progress,
+    pub calls: AtomicU32,
+    pub nodes: AtomicU32,
+    /// Ends that could not be written yet; they go along with the finish.
+    pub unwritten: Mutex<Vec<Change>>,
+    /// The lease was lost: nothing more is started, nothing more is written.
+    pub lost: AtomicBool,
+    /// What has to be delivered before the record is done.
+    pub settling: Arc<Settling>,
+}
+
+/// The call that makes a child call.
+#[derive(Clone, Copy)]
+pub(crate) struct Parent<'a> {
+    pub call: CallId,
+    pub rights: &'a Rights,
+}
+
+/// What came of asking for a call.
+pub(crate) enum Admission {
+    Ready(Box<Ready>),
+    Ended(Box<Outcome>),
+}
+
+/// A call that may run.
+pub(crate) struct Ready {
+    permitted: Permitted,
+    node: Node,
+    key: String,
+    /// For the journal; nothing for a repeatable call.
+    pub entry: Option<Entry>,
+}
+
+impl TurnCx {
+    /// Resolve, permit, read, coerce, validate. What ends here has its node already.
+    pub fn admit(&self, parent: Option<Parent<'_>>, planned: Planned) -> Admission {
+        let Planned { call, unreadable } = planned;
+        let mut node = self.node(&call, parent);
+        if let Some(outcome) = self.from_journal(&call, &mut node) {
+            return Admission::Ended(Box::new(outcome));
+        }
+        let permitted =
+            self.within_limits(&call.path).and_then(|()| self.permit(parent, &call.tool)).and_then(|permit| {
+                match unreadable {
+                    Some(failure) => Err(failure),
+                    None => self.prepare(permit, call.args.clone(), &call.path),
+                }
+            });
+        match permitted {
+            Ok(permitted) => Admission::Ready(Box::new(self.ready(permitted, node))),
+            Err(failure) => {
+                node.args = summary(&call.args);
+                Admission::Ended(Box::new(self.refuse(call, node, failure)))
+            }
+        }
+    }
+
+    fn node(&self, call: &Call, parent: Option<Parent<'_>>) -> Node {
+        let n = self.nodes.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut node = Node::new(self.id, CallId(self.life * 1_000 + n), NodeKind::Call, now_us());
+        node.path = Some(call.path.clone());
+        node.parent = Some(parent.map_or(CallId(0), |p| p.call));
+        node.tool.clone_from(&call.tool);
+        node
+    }
+
+    fn within_limits(&self, path: &CallPath) -> Result<(), Failure> {
+        if self.cancel.is_cancelled() {
+            return Err(not_started("stopped before it started"));
+        }
+        if path.depth() > self.limits.call_depth as usize {
+            return Err(Failure::new(Code::LimitReached, "calls are nested too deep"));
+        }
+        let most = self.limits.calls_per_turn;
+        if self.calls.fetch_add(1, Ordering::Relaxed) >= most {
+            return Err(Failure::new(Code::LimitReached, format!("one message may make at most {most} calls")));
+        }
+        Ok(())
+    }
+
+    fn permit(&self, parent: Option<Parent<'_>>, tool: &str) -> Result<policies::Permit, Failure> {
+        let now = self.inner.snapshot.load();
+        let (turns, current) = (&self.snapshot.policies, &now.policies);
+        policies::permit(turns, current, &self.caller, tool, parent.map(|p| p.rights)).map_err(|refusal| {
+            let view = now.policies.view(&self.caller);
+            refusal.to_failure(tool, &now.tools.nearest(tool, &view))
+        })
+    }
+
+    fn prepare(&self, permit: policies::Permit, args: Value, path: &CallPath) -> Result<Permitted, Failure> {
+        let Some(tool) = self.snapshot.tools.get(permit.tool()).cloned() else {
+            return Err(Failure::unknown_tool(permit.tool(), &[]));
+        };
+        let prepared = tool.prepare(args)?;
+        Ok(Permitted::new(permit, tool, prepared, path.clone())?.queue(&self.inner.resources))
+    }
+
+    fn ready(&self, permitted: Permitted, mut node: Node) -> Ready {
+        let tool = permitted.tool();
+        let digest = Digest::of_json(permitted.args());
+        node.spec = Some(tool.digest);
+        node.args_digest = Some(digest);
+        node.args = summary(permitted.args());
+        node.marks = permitted.changes().to_vec();
+        let key = idempotency_key(self.id, permitted.path(), &tool.name, &digest);
+        let entry = (!tool.is_repeatable() && self.fence.is_some()).then(|| Entry {
+            path: permitted.path().clone(),
+            tool: tool.name.to_string(),
+            spec: tool.digest,
+            args: digest,
+            key: None,
+            at_ms: now_ms(),
+            end: None,
+        });
+        Ready { permitted, node, key, entry }
+    }
+
+    /// What an earlier life of the turn knows of the call: its stored end, or that it was under way.
+    fn from_journal(&self, call: &Call, node: &mut Node) -> Option<Outcome> {
+        let entry = self.journal.iter().find(|e| e.path == call.path)?;
+        node.marks.push("taken from the journal".into());
+        node.started_us = entry.at_ms * 1_000;
+        node.spec = Some(entry.spec);
+        node.args = summary(&call.args);
+        let result = match &entry.end {
+            Some(End::Ok(value)) => Ok(value.clone()),
+            Some(End::Failed(failure)) => Err(failure.clone()),
+            None => Err(Failure::outcome_unknown(&entry.tool, entry.at_ms)),
+        };
+        Some(self.end(call.path.clone(), std::mem::replace(node, placeholder()), result, false))
+    }
+
+    fn refuse(&self, call: Call, node: Node, failure: Failure) -> Outcome {
+        self.end(call.path, node, Err(failure), false)
+    }
+
+    /// Ends a call that was admitted and is not started after all.
+    pub fn refuse_ready(&self, ready: Ready, failure: Failure) -> Outcome {
+        self.end(ready.permitted.path().clone(), ready.node, Err(failure), false)
+    }
+
+    /// Makes the starts of once calls durable; what cannot be written is not started.
+    pub async fn journal(&self, entries: Vec<Entry>) -> Result<(), Failure> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.change(&[Change::Started(entries)]).await.map_err(|error| {
+            Failure::new(Code::Store, "it was not started: we could not write down that it starts")
+                .cause(contract::Private::new(error.to_string()))
+        })
+    }
+
+    /// Runs a call that may run. Always gives its one outcome.
+    pub async fn run(self: &Arc<Self>, ready: Ready) -> Outcome {
+        let Ready { permitted, mut node, key, entry } = ready;
+        node.started_us = now_us();
+        self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
+        self.progress.started(&node.tool);
+        let repeatable = permitted.tool().is_repeatable();
+        let path = permitted.path().clone();
+        let host = TurnHost {
+            cx: self,
+            call: node.call,
+            path: path.clone(),
+            rights: permitted.rights().clone(),
+            children: AtomicU32::new(0),
+            posts: AtomicU32::new(0),
+        };
+        let report = tools::run(
+            permitted,
+            RunCx {
+                caller: &self.caller,
+                turn: self.id,
+                deadline: self.deadline,
+                cancel: &self.cancel,
+                idempotency_key: &key,
+                host: &host,
+                resources: &self.inner.resources,
+            },
+        )
+        .await;
+        node.attempts = report.attempts;
+        node.queued_us = micros(report.queued);
+        node.upstream_status = report.upstream_status;
+        node.marks.extend(report.marks);
+        if !report.request.is_empty() {
+            report.request.for_operator().clone_into(&mut node.detail);
+        }
+        let result = report.result.map_err(|failure| dated(failure, repeatable, node.started_us));
+        if let Some(entry) = entry {
+            self.journal_end(entry.path, &result).await;
+        }
+        self.progress.ended(&node.tool, result.is_ok());
+        self.end(path, node, result, repeatable)
+    }
+
+    async fn journal_end(&self, path: CallPath, result: &Result<Value, Failure>) {
+        let end = match result {
+            Ok(value) => End::Ok(value.clone()),
+            Err(failure) => End::Failed(failure.clone()),
+        };
+        let change = Change::Ended { path, end };
+        if self.change(std::slice::from_ref(&change)).await.is_err() {
+            self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(change);
+        }
+    }
+
+    /// The one way in which the turn's record changes while it runs.
+    pub async fn change(&self, changes: &[Change]) -> Result<(), ChangeError> {
+        let Some(fence) = self.fence else { return Ok(()) };
+        if self.lost.load(Ordering::Relaxed) {
+            return Err(ChangeError::Lost);
+        }
+        let done = self.inner.stores.turns.change(fence, self.id, &self.session, changes).await;
+        if matches!(done, Err(ChangeError::Lost)) {
+            self.lost.store(true, Ordering::Relaxed);
+            self.cancel.cancel();
+        }
+        done
+    }
+
+    fn end(&self, path: CallPath, mut node: Node, result: Result<Value, Failure>, repeatable: bool) -> Outcome {
+        let took_us = now_us().saturating_sub(node.started_us);
+        node.duration_us = Some(took_us);
+        match &result {
+            Ok(value) => {
+                node.state = State::Ok;
+                node.result = summary(value);
+                node.result_bytes = json_size(value);
+            }
+            Err(failure) => {
+                node.state = state_of(failure, repeatable);
+                node.code = Some(failure.true_code());
+                node.result = contract::text::one_line(failure.say.as_str(), contract::node::SUMMARY_MAX);
+                if !failure.cause.is_empty() {
+                    if !node.detail.is_empty() {
+                        node.detail.push('\n');
+                    }
+                    node.detail.push_str(failure.cause.for_operator());
+                }
+                log(&node, failure);
+            }
+        }
+        let outcome = Outcome { path, tool: node.tool.clone(), state: node.state, result, repeatable, took_us };
+        self.inner.tracer.ended(&self.live, &Arc::new(node));
+        outcome
+    }
+}
+
+/// Logged once, where it is known whole.
+fn log(node: &Node, failure: &Failure) {
+    let (turn, tool, code) = (node.turn, node.tool.as_str(), failure.true_code().as_str());
+    match failure.layer() {
+        contract::Layer::Fatal => {
+            tracing::error!(%turn, tool, code, cause = failure.cause.for_operator(), "call failed")
+        }
+        contract::Layer::Execution => {
+            tracing::warn!(%turn, tool, code, cause = failure.cause.for_operator(), "call failed");
+        }
+        contract::Layer::Validation | contract::Layer::Permission => {
+            tracing::debug!(%turn, tool, code, cause = failure.cause.for_operator(), "call refused");
+        }
+    }
+}
+
+fn state_of(failure: &Failure, repeatable: bool) -> State {
+    match failure.true_code() {
+        Code::Denied | Code::ApprovalUnavailable | Code::ApprovalRefused => State::Denied,
+        Code::NotStarted => State::NotStarted,
+        _ if is_unknown(failure, repeatable) => State::Unknown,
+        Code::Cancelled => State::Cancelled,
+        _ => State::Failed,
+    }
+}
+
+/// Whether it is open if the call took effect. A service that answered, even with an error, has decided.
+fn is_unknown(failure: &Failure, repeatable: bool) -> bool {
+    let open = matches!(
+        failure.code,
+        Code::Timeout | Code::Cancelled | Code::UpstreamBroken | Code::OutcomeUnknown | Code::Panic
+    );
+    open && failure.effect == Effect::Unknown && !repeatable
+}
+
+/// A failure whose effect is open says when it may have happened.
+fn dated(failure: Failure, repeatable: bool, started_us: u64) -> Failure {
+    match is_unknown(&failure, repeatable) && failure.may_have_happened_ms.is_none() {
+        true => Failure { may_have_happened_ms: Some(started_us / 1_000), ..failure },
+        false => failure,
+    }
+}
+
+pub(crate) fn not_started(why: &str) -> Failure {
+    Failure::new(Code::NotStarted, why)
+}
+
+fn placeholder() -> Node {
+    Node::new(TurnId::default(), CallId(0), NodeKind::Call, 0)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn json_size(value: &Value) -> u32 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail; a value that does not serialize counts as nothing.
+    let _ = serde_json::to_writer(&mut count, value);
+    u32::try_from(count.0).unwrap_or(u32::MAX)
+}
+
+/// The same for every attempt and every life of the call.
+fn idempotency_key(turn: TurnId, path: &CallPath, tool: &str, args: &Digest) -> String {
+    Digest::of(format!("{turn}\0{path}\0{tool}\0{args}").as_bytes()).to_string()
+}
+
+/// What the gateway does for a running tool.
+struct TurnHost<'a> {
+    cx: &'a Arc<TurnCx>,
+    call: CallId,
+    path: CallPath,
+    rights: Rights,
+    children: AtomicU32,
+    posts: AtomicU32,
+}
+
+#[async_trait]
+impl tools::Host for TurnHost<'_> {
+    async fn children(&self, calls: Vec<(String, Value)>) -> Vec<Outcome> {
+        let planned = calls.into_iter().map(|(tool, args)| {
+            let n = self.children.fetch_add(1, Ordering::Relaxed) + 1;
+            Planned { call: Call { path: self.path.child(n), tool, args }, unreadable: None }
+        });
+        let parent = Parent { call: self.call, rights: &self.rights };
+        batch::run(self.cx, Some(parent), planned.collect()).await
+    }
+
+    fn progress(&self, text: &str) {
+        self.cx.progress.said(text);
+    }
+
+    async fn post(&self, to: Address, reply: Reply) -> Result<(), ToolFailure> {
+        let n = self.posts.fetch_add(1, Ordering::Relaxed);
+        // Derived from the call's identity, so that a repeat after a restart is the same delivery.
+        let digest = Digest::of(format!("{}/{n}", self.path).as_bytes()).0;
+        let n = u32::from_be_bytes([digest[0] | 0x80, digest[1], digest[2], digest[3]]);
+        crate::delivery::post(self.cx, to, reply, n).await
+    }
+
+    async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure> {
+        crate::delivery::open(self.cx, file).await
+    }
+}
+
+/// A delivery that waits for its first part.
+pub(crate) fn new_delivery(n: u32, to: Address, reply: Option<Reply>) -> Delivery {
+    Delivery {
+        n,
+        to,
+        reply,
+        state: DeliveryState::Ready { part: 0, due_ms: 0 },
+        parts: Vec::new(),
+        receipts: Vec::new(),
+        draft: None,
+        marked: false,
+    }
+}

@@ -1,0 +1,382 @@
+//! The command language of chats: `/name key=value "quoted" {json}`. Pure.
+//!
+//! Positional words fill the required arguments in order; what is left over joins the last one when that is text.
+//! Several commands on lines of their own are one batch. Allowed precedes well-formed: arguments are read only
+//! once the tool is known to be in the caller's view, so reading is a step apart from splitting.
+
+use contract::{Code, Failure, Problem, TurnId};
+use serde_json::{Map, Value};
+
+/// One command of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    Builtin(Builtin),
+    /// A tool's name as typed (lower case), and the text behind it.
+    Tool {
+        name: String,
+        rest: String,
+    },
+}
+
+/// What the gateway answers itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Builtin {
+    Start,
+    Help,
+    Tools(String),
+    Trace(String),
+    Stop,
+    New,
+    Status,
+    /// A press of Details.
+    Details(TurnId),
+}
+
+/// Name and one line of help for each built-in, in the order in which people are shown them.
+pub const BUILTINS: [(&str, &str); 7] = [
+    ("help", "what can be done here"),
+    ("tools", "the tools that you can use here; /tools WORD narrows it"),
+    ("trace", "what happened in a request: /trace REF"),
+    ("stop", "stop what is running for you"),
+    ("new", "start a new conversation, forgetting this one"),
+    ("status", "what is running and how the gateway fares"),
+    ("start", "the first words"),
+];
+
+/// The commands of a message, or nothing when it is free text.
+pub fn read(text: &str) -> Option<Vec<Command>> {
+    let text = text.trim();
+    command_head(text)?;
+    let mut commands: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        let open = commands.last().is_some_and(|(_, rest)| is_open(rest));
+        match command_head(line.trim_start()).filter(|_| !open) {
+            Some((name, rest)) => commands.push((name, rest.to_owned())),
+            None => {
+                if let Some((_, rest)) = commands.last_mut() {
+                    rest.push('\n');
+                    rest.push_str(line);
+                }
+            }
+        }
+    }
+    Some(commands.into_iter().map(|(name, rest)| command(name, rest.trim())).collect())
+}
+
+fn command(name: String, rest: &str) -> Command {
+    let builtin = match name.as_str() {
+        "start" => Builtin::Start,
+        "help" => Builtin::Help,
+        "tools" => Builtin::Tools(rest.to_owned()),
+        "trace" => Builtin::Trace(rest.to_owned()),
+        "stop" => Builtin::Stop,
+        "new" => Builtin::New,
+        "status" => Builtin::Status,
+        _ => return Command::Tool { name, rest: rest.to_owned() },
+    };
+    Command::Builtin(builtin)
+}
+
+/// `/name` and the rest of the line; `/path/like/this` is not a command.
+fn command_head(line: &str) -> Option<(String, &str)> {
+    let after = line.strip_prefix('/')?;
+    let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(after.len());
+    let (name, rest) = after.split_at(end);
+    let ends_well = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    (!name.is_empty() && name.len() <= 64 && ends_well).then(|| (name.to_ascii_lowercase(), rest))
+}
+
+/// Whether a quote, brace or bracket is still open, so that the next line belongs to it.
+fn is_open(rest: &str) -> bool {
+    let mut scan = Scan::default();
+    rest.chars().for_each(|c| scan.feed(c));
+    scan.quoted || scan.depth > 0
+}
+
+/// Follows quotes and brackets through a text.
+#[derive(Default)]
+struct Scan {
+    quoted: bool,
+    escaped: bool,
+    depth: u32,
+}
+
+impl Scan {
+    fn feed(&mut self, c: char) {
+        if self.escaped {
+            self.escaped = false;
+            return;
+        }
+        match c {
+            '\\' if self.quoted => self.escaped = true,
+            '"' => self.quoted = !self.quoted,
+            '{' | '[' if !self.quoted => self.depth += 1,
+            '}' | ']' if !self.quoted => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+/// Reads the text behind a command's name by the tool's `parameters` (JSON Schema). Values stay text where they
+/// were written as text; coercion by schema comes later.
+pub fn arguments(tool: &str, rest: &str, parameters: &Value, usage: &str) -> Result<Value, Failure> {
+    let rest = rest.trim();
+    if rest.is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    if rest.starts_with('{') {
+        return tools::args::parse_json(rest).map_err(|failure| Failure { usage: Some(usage.to_owned()), ..failure });
+    }
+    Filling::new(tool, parameters, usage).fill(&words(rest))
+}
+
+/// A word of the text behind a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Word {
+    key: Option<String>,
+    value: String,
+    quoted: bool,
+}
+
+fn words(rest: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut chars = rest.chars().peekable();
+    loop {
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        if chars.peek().is_none() {
+            return words;
+        }
+        let mut raw = String::new();
+        let mut scan = Scan::default();
+        while let Some(c) = chars.next_if(|c| scan.quoted || scan.depth > 0 || !c.is_whitespace()) {
+            scan.feed(c);
+            raw.push(c);
+        }
+        words.push(word(&raw));
+    }
+}
+
+fn word(raw: &str) -> Word {
+    let key = raw.split_once('=').filter(|(key, _)| is_key(key));
+    let (key, value) = match key {
+        Some((key, value)) => (Some(key.to_owned()), value),
+        None => (None, raw),
+    };
+    match value.strip_prefix('"').and_then(|v| v.strip_suffix('"')).filter(|_| value.len() > 1) {
+        Some(inner) => Word { key, value: unescape(inner), quoted: true },
+        None => Word { key, value: value.to_owned(), quoted: false },
+    }
+}
+
+fn is_key(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+/// `\"` and `\\` only: what stands in quotes is otherwise as it is.
+fn unescape(inner: &str) -> String {
+    let mut out = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(next @ ('"' | '\\')) => out.push(next),
+                Some(next) => out.extend(['\\', next]),
+                None => out.push('\\'),
+            },
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+struct Filling<'a> {
+    tool: &'a str,
+    usage: &'a str,
+    properties: Option<&'a Map<String, Value>>,
+    required: Vec<&'a str>,
+    args: Map<String, Value>,
+    problems: Vec<Problem>,
+    last: Option<&'a str>,
+}
+
+impl<'a> Filling<'a> {
+    fn new(tool: &'a str, parameters: &'a Value, usage: &'a str) -> Self {
+        let required = parameters.get("required").and_then(Value::as_array);
+        Self {
+            tool,
+            usage,
+            properties: parameters.get("properties").and_then(Value::as_object),
+            required: required.map(|r| r.iter().filter_map(Value::as_str).collect()).unwrap_or_default(),
+            args: Map::new(),
+            problems: Vec::new(),
+            last: None,
+        }
+    }
+
+    fn fill(mut self, words: &[Word]) -> Result<Value, Failure> {
+        // Named arguments first: a positional word never takes a place that a name claims further on.
+        for word in words {
+            if let Some(key) = &word.key {
+                self.named(key, word);
+            }
+        }
+        for word in words.iter().filter(|w| w.key.is_none()) {
+            self.positional(word);
+        }
+        if self.problems.is_empty() {
+            return Ok(Value::Object(self.args));
+        }
+        Err(Failure::invalid_args(self.tool, self.problems, self.usage.to_owned()))
+    }
+
+    fn named(&mut self, key: &str, word: &Word) {
+        let value = self.value(key, word);
+        let known = self.properties.is_some_and(|p| p.contains_key(key));
+        match key.split_once('.').filter(|_| !known) {
+            Some((outer, inner)) => {
+                let nested = self.args.entry(outer).or_insert_with(|| Value::Object(Map::new()));
+                if let Some(object) = nested.as_object_mut() {
+                    object.insert(inner.to_owned(), value);
+                }
+            }
+            None if self.args.contains_key(key) => self.problem(key, "the argument once", &word.value, None),
+            None => {
+                self.args.insert(key.to_owned(), value);
+            }
+        }
+    }
+
+    fn positional(&mut self, word: &Word) {
+        if let Some(next) = self.required.iter().copied().find(|name| !self.args.contains_key(*name)) {
+            let value = self.value(next, word);
+            self.args.insert(next.to_owned(), value);
+            self.last = Some(next);
+            return;
+        }
+        let joins = self.last.filter(|name| self.is_text(name)).and_then(|name| self.args.get_mut(name));
+        match joins {
+            Some(Value::String(text)) => {
+                text.push(' ');
+                text.push_str(&word.value);
+            }
+            _ => self.problem("", "arguments as key=value here", &word.value, Some(self.usage.to_owned())),
+        }
+    }
+
+    fn is_text(&self, name: &str) -> bool {
+        let declared = self.properties.and_then(|p| p.get(name)).and_then(|p| p.get("type"));
+        declared.and_then(Value::as_str) == Some("string")
+    }
+
+    /// JSON stays JSON unless the place is text; everything else is text.
+    fn value(&mut self, name: &str, word: &Word) -> Value {
+        let looks_json = !word.quoted && word.value.starts_with(['{', '[']) && !self.is_text(name);
+        if looks_json && let Ok(value) = tools::args::parse_exact(&word.value) {
+            return value;
+        }
+        Value::String(word.value.clone())
+    }
+
+    fn problem(&mut self, path: &str, expected: &str, got: &str, hint: Option<String>) {
+        let got = Some(format!("'{}'", contract::text::one_line(got, 80)));
+        self.problems.push(Problem { path: path.to_owned(), expected: expected.to_owned(), got, hint });
+    }
+}
+
+/// What is said to free text where no model plans: the nearest tools and how to call them.
+pub fn nothing_to_run(nearest: &[(&str, String)]) -> String {
+    if nearest.is_empty() {
+        return "I run commands here. Send /help to see what can be done.".into();
+    }
+    let lines: Vec<_> = nearest.iter().map(|(_, usage)| format!("- `{usage}`")).collect();
+    format!(
+        "I run commands here. Perhaps one of these is what you look for:\n\n{}\n\nSend /tools to see them all.",
+        lines.join("\n")
+    )
+}
+
+/// A failure that a command cannot be read; kept beside the codes it uses.
+pub fn unreadable(say: &str, usage: &str) -> Failure {
+    Failure { usage: Some(usage.to_owned()), ..Failure::new(Code::ArgsUnreadable, say) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names(text: &str) -> Vec<(String, String)> {
+        read(text)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|c| match c {
+                Command::Tool { name, rest } => (name, rest),
+                Command::Builtin(b) => (format!("{b:?}"), String::new()),
+            })
+            .collect()
+    }
+
+    fn args(rest: &str) -> Result<Value, Failure> {
+        let parameters = json!({
+            "type": "object", "required": ["city", "note"],
+            "properties": { "city": {"type": "string"}, "note": {"type": "string"}, "days": {"type": "integer"},
+                            "range": {"type": "object"} }
+        });
+        arguments("t", rest, &parameters, "/t city note")
+    }
+
+    #[test]
+    fn lines_that_begin_with_a_command_are_a_batch() {
+        let read = names("/sleep 50\n/sleep 60\n  /Weather_Query city=上海");
+        assert_eq!(
+            read.iter().map(|(n, r)| format!("{n}|{r}")).collect::<Vec<_>>(),
+            ["sleep|50", "sleep|60", "weather_query|city=上海"]
+        );
+    }
+
+    #[test]
+    fn a_path_is_not_a_command_and_text_goes_on() {
+        assert_eq!(read("/path/like/this"), None);
+        assert_eq!(read("hello /sleep"), None);
+        assert_eq!(names("/note \"a\n/sleep 5\nb\""), [("note".to_owned(), "\"a\n/sleep 5\nb\"".to_owned())]);
+        assert_eq!(
+            names("/note first\n/usr/bin is a path"),
+            [("note".to_owned(), "first\n/usr/bin is a path".to_owned())]
+        );
+    }
+
+    #[test]
+    fn words_are_named_positional_quoted_or_json() {
+        assert_eq!(args("Paris days=3 \"two words\"").unwrap(), json!({"city":"Paris","note":"two words","days":"3"}));
+        assert_eq!(args("note=x Paris").unwrap(), json!({"city":"Paris","note":"x"}));
+        assert_eq!(
+            args(r#"{"city":"a","note":"b","days":9007199254740993}"#).unwrap()["days"],
+            json!(9007199254740993_i64)
+        );
+        assert_eq!(args("a b range={\"start\": \"x y\"}").unwrap()["range"], json!({"start":"x y"}));
+        assert_eq!(args("a b range.start=2026-01-01").unwrap()["range"], json!({"start":"2026-01-01"}));
+        assert_eq!(args("a long note goes on").unwrap()["note"], json!("long note goes on"));
+        assert_eq!(args("https://e.test?a=1 n").unwrap()["city"], json!("https://e.test?a=1"));
+    }
+
+    #[test]
+    fn what_is_said_twice_or_too_much_is_told() {
+        assert_eq!(args("city=a city=b note=c").unwrap_err().problems[0].path, "city");
+        assert!(args("{\"city\": \"a\"").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn reading_never_panics(text in "(/[a-z]{1,3}|[ \"\\\\{}\\[\\]=a\n])*") {
+            if let Some(commands) = read(&text) {
+                for command in commands {
+                    if let Command::Tool { rest, .. } = command {
+                        let _ = args(&rest);
+                    }
+                }
+            }
+        }
+    }
+}

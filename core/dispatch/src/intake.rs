@@ -1,0 +1,224 @@
+//! Takes a message in: whose rules, whether it is for us, signal or turn; stored before it is acknowledged.
+
+use std::sync::Arc;
+
+use contract::{
+    Accepted, Action, Audience, Caller, Code, Failure, Heard, Kind, Message, Notice, Reply, SessionKey, StoreDown,
+    TurnId,
+    records::{Admitted, Record},
+};
+use tracing::{debug, warn};
+
+use crate::{
+    commands::{self, Builtin, Command},
+    delivery,
+    gateway::Inner,
+    lane::Lanes,
+};
+
+/// Who the message's sender is to policy. The tenant is found from the place.
+pub(crate) fn caller_of(inner: &Inner, message: &Message) -> Caller {
+    let address = &message.address;
+    let snapshot = inner.snapshot.load();
+    let tenant = snapshot.policies.tenant(address.platform, address.space.as_deref(), &address.conversation);
+    Caller {
+        platform: address.platform,
+        account: address.account.clone(),
+        tenant: tenant.to_owned(),
+        space: address.space.clone(),
+        conversation: address.conversation.clone(),
+        thread: address.thread.clone(),
+        sender: message.sender.clone(),
+        roles: message.roles.clone(),
+        origin: message.origin(),
+    }
+}
+
+pub(crate) async fn accept(inner: &Arc<Inner>, message: Message) -> Result<Accepted, StoreDown> {
+    let caller = caller_of(inner, &message);
+    let accepted = accept_as(inner, message, caller).await;
+    if accepted.is_ok() {
+        inner.told.store_is_back();
+    }
+    accepted
+}
+
+pub(crate) async fn accept_as(inner: &Arc<Inner>, message: Message, caller: Caller) -> Result<Accepted, StoreDown> {
+    if !is_for_us(inner, &message, &caller) {
+        return Ok(Accepted::NotForUs);
+    }
+    match classify(inner, message, &caller).await? {
+        Intent::Answered(accepted) => Ok(accepted),
+        Intent::Turn { message, express } => store(inner, *message, caller, express).await,
+    }
+}
+
+/// One gate for messages, commands and buttons.
+fn is_for_us(inner: &Inner, message: &Message, caller: &Caller) -> bool {
+    let gating = inner.snapshot.load().policies.manner(caller).gating;
+    if message.from_bot && !gating.bots {
+        return false;
+    }
+    if matches!(message.kind, Kind::Edit { .. }) && !gating.edits {
+        return false;
+    }
+    let has_content =
+        !message.text().trim().is_empty() || !message.files.is_empty() || matches!(message.kind, Kind::Press { .. });
+    let addressed = message.heard != Heard::Overheard;
+    has_content && gating.admits(message.address.direct || message.heard == Heard::Direct, addressed)
+}
+
+enum Intent {
+    Answered(Accepted),
+    /// `express`: answered beside the lane, so that it does not wait behind what it asks about.
+    Turn {
+        message: Box<Message>,
+        express: bool,
+    },
+}
+
+/// Signals are recognised here, written to the record they concern, and wake its turn.
+async fn classify(inner: &Arc<Inner>, message: Message, caller: &Caller) -> Result<Intent, StoreDown> {
+    if let Kind::Press { data } = &message.kind {
+        let Ok(action) = data.parse::<Action>() else {
+            return Ok(signal("this button is not in use any more"));
+        };
+        return pressed(inner, message, caller, action).await;
+    }
+    let commands = commands::read(message.text()).unwrap_or_default();
+    let express = match commands.as_slice() {
+        [Command::Builtin(Builtin::Stop)] => {
+            let stopped = stop(inner, &message, caller).await?;
+            if stopped > 0 {
+                return Ok(signal("stopping"));
+            }
+            true
+        }
+        [Command::Builtin(Builtin::Status | Builtin::Trace(_) | Builtin::Help)] => true,
+        _ => false,
+    };
+    Ok(Intent::Turn { message: Box::new(message), express })
+}
+
+fn signal(text: &str) -> Intent {
+    Intent::Answered(Accepted::Signal(text.to_owned()))
+}
+
+async fn pressed(inner: &Arc<Inner>, message: Message, caller: &Caller, action: Action) -> Result<Intent, StoreDown> {
+    match action {
+        Action::Cancel(turn) => cancel(inner, caller, turn).await,
+        Action::Details(_) => Ok(Intent::Turn { message: Box::new(message), express: true }),
+        Action::TryAgain(turn) => try_again(inner, message, caller, turn).await,
+    }
+}
+
+async fn cancel(inner: &Inner, caller: &Caller, turn: TurnId) -> Result<Intent, StoreDown> {
+    let Some(record) = inner.stores.turns.get(turn).await? else {
+        return Ok(signal("it has ended already"));
+    };
+    if !same_person(&record.caller, caller) {
+        return Ok(signal("only the one who asked can stop it"));
+    }
+    let was_open = inner.stores.turns.cancel(turn).await?;
+    inner.running.cancel(turn);
+    inner.lanes.cancel_waiting(&record.session, |r| r.id == turn);
+    Ok(signal(if was_open { "stopping it" } else { "it has ended already" }))
+}
+
+fn same_person(a: &Caller, b: &Caller) -> bool {
+    (a.platform, &a.account, &a.space, &a.sender.id) == (b.platform, &b.account, &b.space, &b.sender.id)
+}
+
+/// The message of the earlier turn, asked again under a key of that turn: a second press finds the first one's turn.
+async fn try_again(inner: &Arc<Inner>, press: Message, caller: &Caller, turn: TurnId) -> Result<Intent, StoreDown> {
+    let Some(record) = inner.stores.turns.get(turn).await? else {
+        return Ok(signal("it is too long ago to be tried again; please send it anew"));
+    };
+    if !same_person(&record.caller, caller) {
+        return Ok(signal("only the one who asked can have it tried again"));
+    }
+    if record.message.text().is_empty() {
+        return Ok(signal("it cannot be tried again; please send it anew"));
+    }
+    let mut message = record.message;
+    message.key = format!("again:{turn}");
+    message.at_ms = press.at_ms;
+    Ok(Intent::Turn { message: Box::new(message), express: false })
+}
+
+/// Stops what runs and waits for this person in this conversation; how many turns that were.
+async fn stop(inner: &Inner, message: &Message, caller: &Caller) -> Result<usize, StoreDown> {
+    let session = SessionKey::of(&message.address);
+    let mut turns = inner.lanes.cancel_waiting(&session, |record| same_person(&record.caller, caller));
+    turns.extend(inner.running.of_person(&session, caller));
+    let mut stopped = 0;
+    for turn in turns {
+        if inner.stores.turns.cancel(turn).await? {
+            stopped += 1;
+        }
+        inner.running.cancel(turn);
+    }
+    Ok(stopped)
+}
+
+async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bool) -> Result<Accepted, StoreDown> {
+    let mut session = SessionKey::of(&message.address);
+    if express {
+        // No part of a session key has a '!' in it, so this lane is nobody else's.
+        session = SessionKey::from_text(format!("{session}!"));
+    }
+    let record = Record::new(TurnId::new(), session, message, caller);
+    let admitted = match inner.stores.turns.accept(&record).await {
+        Ok(admitted) => admitted,
+        Err(down) => {
+            tell_store_down(inner, &record.message, &down);
+            return Err(down);
+        }
+    };
+    let show = show(inner, &record);
+    match admitted {
+        Admitted::Known { id } => {
+            debug!(turn = %id, "the same event again");
+            Ok(Accepted::Turn { id, known: true, show })
+        }
+        Admitted::Full => {
+            tell_busy(inner, &record);
+            Ok(Accepted::Turn { id: record.id, known: false, show })
+        }
+        Admitted::New { .. } => {
+            let id = record.id;
+            Lanes::accepted(inner, record);
+            Ok(Accepted::Turn { id, known: false, show })
+        }
+    }
+}
+
+/// Whether a deferral is private. Answers are for everyone; so are those that turn out to be errors, until the
+/// platforms that can be private are here.
+fn show(_inner: &Inner, _record: &Record) -> Audience {
+    Audience::Everyone
+}
+
+/// One "busy" for all that came while the lane was full.
+fn tell_busy(inner: &Arc<Inner>, record: &Record) {
+    let Some(count) = inner.told.busy(&record.session) else { return };
+    let say = match count {
+        1 => "too many messages wait here already; this one was not taken".to_owned(),
+        n => format!("too many messages wait here already; the last {n} were not taken"),
+    };
+    let failure = Failure::new(Code::Busy, say).hint("wait for the answers, then send it again");
+    let notice = Notice::of(&failure, None, Some(record.id));
+    delivery::say_once(inner, &record.message.address, Reply::notice(notice));
+}
+
+/// Told once per conversation until the store is back; best effort.
+fn tell_store_down(inner: &Arc<Inner>, message: &Message, down: &StoreDown) {
+    warn!(cause = %down, "a message cannot be stored; it is not acknowledged");
+    let session = SessionKey::of(&message.address);
+    if !inner.told.store_down(&session) {
+        return;
+    }
+    let failure =
+        Failure::new(Code::Store, "I cannot take messages at present").hint("wait a moment: what you sent is not lost");
+    delivery::say_once(inner, &message.address, Reply::notice(Notice::of(&failure, None, None)));
+}

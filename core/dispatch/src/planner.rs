@@ -1,0 +1,123 @@
+//! Who decides which calls a turn makes: the commands that a person typed, or a language model.
+
+use async_trait::async_trait;
+use contract::{Call, CallPath, Caller, Failure, Outcome, Reply, records::Record};
+use serde_json::Value;
+
+use crate::{
+    builtin::Desk,
+    commands::{self, Command},
+    say,
+    snapshot::Snapshot,
+};
+
+/// What a planner sees of a turn.
+pub struct TurnView<'a> {
+    pub record: &'a Record,
+    pub caller: &'a Caller,
+    pub snapshot: &'a Snapshot,
+    /// The steps so far: what was asked and how each call ended, in the order of the calls.
+    pub steps: &'a [Vec<Outcome>],
+}
+
+/// A call as planned; one that cannot be read is refused with `unreadable`, after it was permitted.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    pub call: Call,
+    pub unreadable: Option<Failure>,
+}
+
+/// What a turn does next.
+pub enum Step {
+    Calls(Vec<Planned>),
+    Answer(Reply),
+}
+
+/// Shows an answer in the making.
+pub trait Draft: Send + Sync {
+    fn show(&self, text: &str);
+}
+
+/// Plans a turn step by step.
+#[async_trait]
+pub trait Planner: Send + Sync {
+    async fn next(&self, turn: &TurnView<'_>, draft: &dyn Draft) -> Result<Step, Failure>;
+}
+
+/// Plans what a person typed: one batch, then the answer.
+pub(crate) struct Commands {
+    pub desk: Desk,
+}
+
+#[async_trait]
+impl Planner for Commands {
+    async fn next(&self, turn: &TurnView<'_>, _draft: &dyn Draft) -> Result<Step, Failure> {
+        let Some(commands) = self.commands(turn) else {
+            return Ok(Step::Answer(free_text(turn)));
+        };
+        match turn.steps.first() {
+            None if commands.iter().any(|c| matches!(c, Command::Tool { .. })) => {
+                Ok(Step::Calls(planned(turn, &commands)))
+            }
+            done => Ok(Step::Answer(self.answer(turn, &commands, done.map_or(&[], |o| o)).await)),
+        }
+    }
+}
+
+impl Commands {
+    fn commands(&self, turn: &TurnView<'_>) -> Option<Vec<Command>> {
+        match &turn.record.message.kind {
+            contract::Kind::Press { data } => {
+                let action = data.parse().ok()?;
+                let contract::Action::Details(of) = action else { return None };
+                Some(vec![Command::Builtin(commands::Builtin::Details(of))])
+            }
+            contract::Kind::Text { text } | contract::Kind::Edit { text } => commands::read(text),
+        }
+    }
+
+    async fn answer(&self, turn: &TurnView<'_>, commands: &[Command], outcomes: &[Outcome]) -> Reply {
+        let mut outcomes = outcomes.iter();
+        let mut saying = say::Saying::new(turn, commands.len());
+        for command in commands {
+            match command {
+                Command::Builtin(builtin) => saying.builtin(self.desk.answer(builtin, turn).await),
+                Command::Tool { .. } => {
+                    if let Some(outcome) = outcomes.next() {
+                        saying.outcome(outcome);
+                    }
+                }
+            }
+        }
+        saying.reply()
+    }
+}
+
+/// The calls of the first step, in the order of the commands. Arguments are read only of tools in view.
+fn planned(turn: &TurnView<'_>, commands: &[Command]) -> Vec<Planned> {
+    let tools = commands.iter().filter_map(|c| match c {
+        Command::Tool { name, rest } => Some((name, rest)),
+        Command::Builtin(_) => None,
+    });
+    tools
+        .enumerate()
+        .map(|(n, (name, rest))| {
+            let path = CallPath::top(1, u32::try_from(n + 1).unwrap_or(u32::MAX));
+            let Some(tool) = turn.snapshot.resolve(turn.caller, name) else {
+                let call = Call { path, tool: name.clone(), args: Value::Null };
+                return Planned { call, unreadable: None };
+            };
+            let (args, unreadable) = match commands::arguments(&tool.name, rest, &tool.spec.parameters, &tool.usage()) {
+                Ok(args) => (args, None),
+                Err(failure) => (Value::Null, Some(failure)),
+            };
+            Planned { call: Call { path, tool: tool.name.to_string(), args }, unreadable }
+        })
+        .collect()
+}
+
+fn free_text(turn: &TurnView<'_>) -> Reply {
+    let list = turn.snapshot.list(turn.caller);
+    let near = say::nearest_tools(&list, turn.record.message.text(), 3);
+    Reply::text(commands::nothing_to_run(&near))
+}

@@ -1,0 +1,193 @@
+//! Signs of life while a turn runs: typing at once, one progress message after two seconds.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use contract::{
+    Action, Address, Button, DeliveryError, DeliveryKey, Indicator, Op, Outlet, Receipt, Reply,
+    records::{Change, DeliveryState, Record},
+};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    call::{TurnCx, new_delivery},
+    gateway::Inner,
+};
+
+/// A turn that is quicker shows nothing.
+const TYPING_AFTER: Duration = Duration::from_millis(300);
+const MESSAGE_AFTER: Duration = Duration::from_secs(2);
+
+/// What a turn shows of itself.
+pub(crate) struct Progress {
+    outlet: Option<Arc<dyn Outlet>>,
+    to: Address,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    lines: Vec<Line>,
+    said: Option<String>,
+    stopped: bool,
+    receipt: Option<Receipt>,
+}
+
+struct Line {
+    tool: String,
+    ended: Option<bool>,
+}
+
+impl Progress {
+    pub fn new(inner: &Inner, record: &Record) -> Self {
+        let to = record.message.address.clone();
+        let outlet = inner.outlet(&to).map(|c| c.outlet);
+        // A progress message that an earlier life posted is the one that the answer replaces.
+        let receipt = record.deliveries.iter().find(|d| d.n == 0).and_then(|d| d.draft.clone());
+        Self { outlet, to, state: Mutex::new(State { receipt, ..State::default() }), changed: Notify::new() }
+    }
+
+    /// For a call without a conversation.
+    pub fn silent(to: Address) -> Self {
+        Self { outlet: None, to, state: Mutex::default(), changed: Notify::new() }
+    }
+
+    pub fn started(&self, tool: &str) {
+        if self.outlet.is_some() {
+            self.lock().lines.push(Line { tool: tool.to_owned(), ended: None });
+            self.changed.notify_one();
+        }
+    }
+
+    pub fn ended(&self, tool: &str, ok: bool) {
+        if self.outlet.is_some() {
+            let mut state = self.lock();
+            if let Some(line) = state.lines.iter_mut().find(|l| l.tool == tool && l.ended.is_none()) {
+                line.ended = Some(ok);
+            }
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    pub fn said(&self, text: &str) {
+        self.lock().said = Some(contract::text::one_line(text, 200));
+        self.changed.notify_one();
+    }
+
+    pub fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_one();
+    }
+
+    pub fn receipt(&self) -> Option<Receipt> {
+        self.lock().receipt.clone()
+    }
+
+    /// Runs until [`Progress::stop`]; a request under way is waited for, so that its receipt is known.
+    pub async fn run(&self, cx: &TurnCx) {
+        let Some(outlet) = &self.outlet else { return };
+        let began = Instant::now();
+        let mut type_at = began + TYPING_AFTER;
+        let mut show_at = began + MESSAGE_AFTER;
+        let mut shown = String::new();
+        loop {
+            self.wait(type_at.min(show_at)).await;
+            if self.lock().stopped {
+                return;
+            }
+            let now = Instant::now();
+            if now >= type_at {
+                outlet.indicate(&self.to, Indicator::Typing).await;
+                type_at = now + outlet.typing_lasts();
+            }
+            if now >= show_at {
+                let text = self.text(began);
+                if text != shown {
+                    self.show(cx, &**outlet, &text).await;
+                    shown = text;
+                }
+                show_at = Instant::now() + outlet.edit_pace().max(Duration::from_secs(1));
+            }
+        }
+    }
+
+    async fn wait(&self, until: Instant) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return,
+                () = self.changed.notified() => if self.lock().stopped { return },
+            }
+        }
+    }
+
+    async fn show(&self, cx: &TurnCx, outlet: &dyn Outlet, text: &str) {
+        let reply = Reply {
+            buttons: vec![Button { label: "Cancel".into(), action: Action::Cancel(cx.id) }],
+            ..Reply::text(text)
+        };
+        let Some(part) = outlet.render(&reply, &self.to).into_iter().next() else { return };
+        let before = self.receipt();
+        if before.is_none() && self.record(cx, None).await.is_err() {
+            return;
+        }
+        let key = DeliveryKey { turn: cx.id, n: 0, part: 0 };
+        let sent = tokio::time::timeout(
+            Duration::from_secs(10),
+            outlet.send(&self.to, Op::Draft(before.as_ref(), &part), &key),
+        );
+        match sent.await {
+            Ok(Ok(receipt)) => {
+                let is_new = before.is_none();
+                self.lock().receipt = Some(receipt.clone());
+                if is_new {
+                    // Lost is noticed by the turn; a store that is away only costs a second message after a crash.
+                    let _ = self.record(cx, Some(receipt)).await;
+                }
+            }
+            Ok(Err(DeliveryError::Wait { until, .. })) => {
+                let wait = until.duration_since(std::time::SystemTime::now()).unwrap_or_default();
+                self.wait(Instant::now() + wait.min(Duration::from_secs(600))).await;
+            }
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+
+    async fn record(&self, cx: &TurnCx, draft: Option<Receipt>) -> Result<(), contract::records::ChangeError> {
+        let mut delivery = new_delivery(0, self.to.clone(), None);
+        delivery.state = DeliveryState::Drafting;
+        delivery.draft = draft;
+        cx.change(&[Change::Delivery(delivery)]).await
+    }
+
+    fn text(&self, began: Instant) -> String {
+        let state = self.lock();
+        let ended = state.lines.iter().filter(|l| l.ended.is_some()).count();
+        let mut text = format!("Working on it: {ended} of {} done", state.lines.len());
+        for line in state.lines.iter().take(16) {
+            let mark = match line.ended {
+                None => "⏳",
+                Some(true) => "✅",
+                Some(false) => "⚠️",
+            };
+            text.push_str(&format!("\n- {mark} `{}`", line.tool));
+        }
+        if state.lines.len() > 16 {
+            text.push_str(&format!("\n- and {} more", state.lines.len() - 16));
+        }
+        if let Some(said) = &state.said {
+            text.push_str(&format!("\n\n{}", crate::say::escape(said)));
+        }
+        if state.lines.is_empty() {
+            text = format!("Working on it ({} s)", began.elapsed().as_secs());
+        }
+        text
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,141 @@
+//! Holds the partitions, and takes up what a dead process left in them.
+
+use std::{sync::Arc, time::Duration};
+
+use contract::{
+    Failure, Notice, Reply, SessionKey,
+    records::{Change, Entry, Owned, RENEW, Record, TurnState},
+    seams::{Condition, Fence},
+};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tracing::{info, warn};
+
+use crate::{
+    delivery,
+    gateway::{INVOKED, Inner},
+    lane::Lanes,
+    turn::persist,
+};
+
+/// The fence of each partition that is ours; zero where it is not.
+pub(crate) struct Fences([AtomicU64; contract::ids::PARTITIONS as usize]);
+
+impl Default for Fences {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Fences {
+    pub fn get(&self, session: &SessionKey) -> Option<Fence> {
+        self.of(session.partition())
+    }
+
+    fn of(&self, partition: u8) -> Option<Fence> {
+        let fence = self.0.get(usize::from(partition))?.load(Ordering::Acquire);
+        (fence > 0).then_some(Fence(fence))
+    }
+
+    fn set(&self, partition: u8, fence: Option<Fence>) {
+        if let Some(slot) = self.0.get(usize::from(partition)) {
+            slot.store(fence.map_or(0, |f| f.0), Ordering::Release);
+        }
+    }
+
+    pub fn held(&self) -> usize {
+        self.0.iter().filter(|f| f.load(Ordering::Relaxed) > 0).count()
+    }
+}
+
+/// Takes and renews partitions until the gateway leaves, and gives them back.
+pub(crate) async fn hold(inner: Arc<Inner>) {
+    let mut swept = tokio::time::Instant::now();
+    loop {
+        match inner.stores.turns.hold().await {
+            Ok(owned) => {
+                inner.health.set("store", Condition::Ready);
+                take(&inner, &owned).await;
+            }
+            Err(down) => inner.health.set("store", Condition::Degraded(down.to_string())),
+        }
+        if swept.elapsed() > Duration::from_secs(60) {
+            swept = tokio::time::Instant::now();
+            if let Err(error) = inner.stores.turns.sweep().await {
+                warn!(%error, "old records were not swept");
+            }
+        }
+        let next = if inner.fences.held() == 0 { Duration::from_millis(500) } else { RENEW };
+        tokio::select! {
+            () = tokio::time::sleep(next) => {}
+            () = inner.left.cancelled() => break,
+        }
+    }
+    if let Err(error) = inner.stores.turns.let_go().await {
+        warn!(%error, "partitions were not given back; they free themselves");
+    }
+}
+
+/// Compares what we hold now with what we held.
+async fn take(inner: &Arc<Inner>, owned: &[Owned]) {
+    for partition in 0..contract::ids::PARTITIONS {
+        let now = owned.iter().find(|o| o.partition == partition).map(|o| o.fence);
+        let before = inner.fences.of(partition);
+        if now == before {
+            continue;
+        }
+        match now {
+            None => {
+                warn!(partition, "another process owns this partition now");
+                inner.fences.set(partition, None);
+            }
+            Some(fence) => take_up(inner, partition, fence).await,
+        }
+    }
+}
+
+async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
+    // What is accepted from here on waits behind what is found.
+    inner.lanes.taking(partition);
+    inner.fences.set(partition, Some(fence));
+    let unfinished = match inner.stores.turns.unfinished(partition).await {
+        Ok(unfinished) => unfinished,
+        Err(error) => {
+            warn!(partition, %error, "unfinished turns cannot be read; tried again");
+            inner.fences.set(partition, None);
+            return;
+        }
+    };
+    if !unfinished.is_empty() {
+        info!(partition, turns = unfinished.len(), "taking up unfinished turns");
+    }
+    let mut waiting = Vec::new();
+    for record in unfinished {
+        match record.state {
+            TurnState::Answered => delivery::resume(inner, &record),
+            TurnState::Parked | TurnState::Merged(_) | TurnState::Done => {}
+            TurnState::Queued | TurnState::Running if record.session.as_str().starts_with(INVOKED) => {
+                end_invoked(inner, fence, record);
+            }
+            TurnState::Queued | TurnState::Running => waiting.push(record),
+        }
+    }
+    Lanes::taken(inner, partition, waiting);
+}
+
+/// A call by itself whose client is gone: never run again, its record says what is known.
+fn end_invoked(inner: &Arc<Inner>, fence: Fence, record: Record) {
+    let (inner, tasks) = (inner.clone(), inner.tasks.clone());
+    tasks.spawn(async move {
+        let failure = match record.journal.first() {
+            Some(Entry { end: None, tool, at_ms, .. }) => Failure::outcome_unknown(tool, *at_ms),
+            _ => crate::call::not_started("we were interrupted"),
+        };
+        let reply = Reply::notice(Notice::of(&failure, None, Some(record.id)));
+        let changes = [
+            Change::Finish { reply, deliveries: Vec::new(), item: None },
+            Change::Done { keep_message: false, keep_reply: true },
+        ];
+        // When it is not ours any more, the new owner ends it.
+        let _ = persist(&inner, fence, &record, &changes).await;
+    });
+}

@@ -1,0 +1,349 @@
+//! Outcomes become a reply: content and typed parts, never platform markup. Pure.
+
+use contract::{Action, Button, Code, Content, Failure, Layer, Notice, Outcome, Reply, TurnId, text};
+use policies::Limits;
+use serde_json::{Map, Value};
+
+use crate::{planner::TurnView, snapshot::ToolList};
+
+/// Rows and columns that a table of results may have; more is shown as JSON.
+const TABLE_ROWS: usize = 30;
+const TABLE_COLUMNS: usize = 6;
+
+/// A reply in the making.
+pub(crate) struct Saying<'a> {
+    turn: &'a TurnView<'a>,
+    limits: Limits,
+    content: Vec<Content>,
+    /// Several commands: each answer says whose it is.
+    many: bool,
+    answered: usize,
+    failures: Vec<(Failure, bool)>,
+    ran: usize,
+}
+
+impl<'a> Saying<'a> {
+    pub fn new(turn: &'a TurnView<'a>, commands: usize) -> Self {
+        let limits = turn.snapshot.policies.limits(turn.caller);
+        Self { turn, limits, content: Vec::new(), many: commands > 1, answered: 0, failures: Vec::new(), ran: 0 }
+    }
+
+    pub fn builtin(&mut self, content: Vec<Content>) {
+        self.answered += 1;
+        self.content.extend(content);
+    }
+
+    pub fn outcome(&mut self, outcome: &Outcome) {
+        self.answered += 1;
+        self.ran += 1;
+        match &outcome.result {
+            Ok(value) => self.result(outcome, value),
+            Err(failure) => self.failure(outcome, failure),
+        }
+    }
+
+    fn result(&mut self, outcome: &Outcome, value: &Value) {
+        let shown = shown(value, self.markdown(&outcome.tool), self.limits.result_chars as usize);
+        if !self.many {
+            self.content.extend(shown);
+            return;
+        }
+        let title = format!("**{}.** `{}`", self.answered, outcome.tool);
+        match shown.as_slice() {
+            [Content::Plain(line)] if !line.contains('\n') && line.chars().count() <= 200 => {
+                self.text(&format!("{title} — {}", escape(line)));
+            }
+            _ => {
+                self.text(&title);
+                self.content.extend(shown);
+            }
+        }
+    }
+
+    /// Lines of a batch join into one document, so that they look like one answer.
+    fn text(&mut self, markdown: &str) {
+        if let Some(Content::Text(last)) = self.content.last_mut() {
+            last.push_str("\n\n");
+            last.push_str(markdown);
+        } else {
+            self.content.push(Content::Text(markdown.to_owned()));
+        }
+    }
+
+    fn failure(&mut self, outcome: &Outcome, failure: &Failure) {
+        if self.many {
+            self.text(&format!("**{}.** `{}`", self.answered, text::one_line(&outcome.tool, 64)));
+        }
+        let tool = (failure.code != Code::ToolUnknown).then_some(outcome.tool.as_str());
+        self.content.push(Content::Notice(Notice::of(failure, tool, Some(self.turn.record.id))));
+        self.failures.push((failure.clone(), outcome.repeatable));
+    }
+
+    /// Whether the tool says that its answer is Markdown (`returns: {type: string, contentMediaType: text/markdown}`).
+    fn markdown(&self, tool: &str) -> bool {
+        let tool = self.turn.snapshot.tools.get(tool);
+        let declared = tool.and_then(|t| t.spec.returns.as_ref()).and_then(|r| r.get("contentMediaType"));
+        declared.and_then(Value::as_str) == Some("text/markdown")
+    }
+
+    pub fn reply(mut self) -> Reply {
+        if self.content.is_empty() {
+            self.content.push(Content::Plain("(no output)".into()));
+        }
+        let buttons = self.buttons();
+        Reply { content: self.content, buttons, failed: !self.failures.is_empty(), ..Reply::default() }
+    }
+
+    fn buttons(&self) -> Vec<Button> {
+        let turn = self.turn.record.id;
+        let mut buttons = Vec::new();
+        if self.is_worth_trying_again() {
+            buttons.push(Button { label: "Try again".into(), action: Action::TryAgain(turn) });
+        }
+        // One plain answer needs no button under it.
+        if !self.failures.is_empty() || self.ran > 1 {
+            buttons.push(Button { label: "Details".into(), action: Action::Details(turn) });
+        }
+        buttons
+    }
+
+    /// Everything that the message asked for may be repeated, and a failure may pass.
+    fn is_worth_trying_again(&self) -> bool {
+        let all_repeatable = self.failures.iter().all(|(_, repeatable)| *repeatable) && self.commands_are_repeatable();
+        let may_pass = |failure: &Failure| failure.layer() == Layer::Execution || failure.code == Code::Panic;
+        all_repeatable && self.failures.iter().any(|(failure, _)| may_pass(failure))
+    }
+
+    fn commands_are_repeatable(&self) -> bool {
+        let outcomes = self.turn.steps.iter().flatten();
+        outcomes.into_iter().all(|o| self.turn.snapshot.tools.get(&o.tool).is_none_or(|t| t.is_repeatable()))
+    }
+}
+
+/// A result as a person sees it.
+pub fn shown(value: &Value, markdown: bool, most: usize) -> Vec<Content> {
+    match value {
+        Value::Null => vec![Content::Plain("(no output)".into())],
+        Value::String(s) if s.trim().is_empty() => vec![Content::Plain("(no output)".into())],
+        Value::String(s) if markdown => vec![Content::Text(cut(s, most))],
+        Value::String(s) => vec![Content::Plain(cut(s, most))],
+        Value::Bool(_) | Value::Number(_) => vec![Content::Plain(value.to_string())],
+        Value::Object(map) if is_flat(map) => vec![Content::Text(fields(map, most))],
+        Value::Array(items) if table_columns(items).is_some() => {
+            let columns = table_columns(items).unwrap_or_default();
+            vec![Content::Text(table(items, &columns))]
+        }
+        Value::Object(_) | Value::Array(_) => {
+            let text = serde_json::to_string_pretty(value).unwrap_or_default();
+            vec![Content::Code { language: "json".into(), text: cut(&text, most) }]
+        }
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(60)).collect();
+    format!("{kept}\n… (cut here: {count} characters in all)")
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Object(_) | Value::Array(_))
+}
+
+fn is_flat(map: &Map<String, Value>) -> bool {
+    !map.is_empty() && map.len() <= 20 && map.values().all(is_scalar)
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(s) => s.clone(),
+        Value::Null => "–".into(),
+        other => other.to_string(),
+    }
+}
+
+fn fields(map: &Map<String, Value>, most: usize) -> String {
+    let lines: Vec<_> = map
+        .iter()
+        .map(|(key, value)| {
+            format!("- **{}**: {}", escape(key), escape(&cut(&scalar(value), most)).replace('\n', "  \n  "))
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// The columns of a list of small flat objects of one shape.
+fn table_columns(items: &[Value]) -> Option<Vec<&str>> {
+    let first = items.first()?.as_object()?;
+    let columns: Vec<&str> = first.keys().map(String::as_str).collect();
+    let fits = items.len() <= TABLE_ROWS && !columns.is_empty() && columns.len() <= TABLE_COLUMNS;
+    let row_fits = |item: &Value| {
+        item.as_object().is_some_and(|row| {
+            row.len() == columns.len()
+                && columns.iter().all(|c| row.get(*c).is_some_and(|v| is_scalar(v) && scalar(v).chars().count() <= 60))
+        })
+    };
+    (fits && items.iter().all(row_fits)).then_some(columns)
+}
+
+fn table(items: &[Value], columns: &[&str]) -> String {
+    let row = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    let mut lines = vec![row(columns.iter().map(|c| escape(c)).collect())];
+    lines.push(row(columns.iter().map(|_| "---".to_owned()).collect()));
+    for item in items {
+        let cell = |c: &&str| escape(&text::one_line(&item.get(*c).map(scalar).unwrap_or_default(), 60));
+        lines.push(row(columns.iter().map(cell).collect()));
+    }
+    lines.join("\n")
+}
+
+/// Text as CommonMark that shows it unchanged: every ASCII mark may be escaped.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if matches!(
+            c,
+            '\\' | '`'
+                | '*'
+                | '_'
+                | '{'
+                | '}'
+                | '['
+                | ']'
+                | '('
+                | ')'
+                | '#'
+                | '+'
+                | '-'
+                | '.'
+                | '!'
+                | '|'
+                | '<'
+                | '>'
+                | '~'
+                | '&'
+                | '='
+                | ':'
+                | '@'
+        ) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A reply as plain text: for pull addresses, summaries and sessions.
+pub fn plain(reply: &Reply) -> String {
+    let parts: Vec<_> = reply.content.iter().map(plain_content).collect();
+    parts.join("\n\n")
+}
+
+fn plain_content(content: &Content) -> String {
+    match content {
+        Content::Text(markdown) => unmarked(markdown),
+        Content::Plain(text) | Content::Code { text, .. } => text.clone(),
+        Content::Notice(notice) => plain_notice(notice),
+        Content::File(file) => format!("[file {}]", file.name),
+        Content::Attachment { name, .. } => format!("[file {name}]"),
+    }
+}
+
+fn plain_notice(notice: &Notice) -> String {
+    let (mark, heading) = notice.heading();
+    let mut text = format!("{mark} {heading}: {}", notice.say);
+    for line in notice.detail_lines() {
+        text.push_str("\n  ");
+        text.push_str(&line);
+    }
+    text.push_str(&format!("\n→ {}", notice.hint));
+    text
+}
+
+/// CommonMark that we wrote ourselves, without its marks: escapes and emphasis of [`fields`] and titles.
+fn unmarked(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len());
+    let mut chars = markdown.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => out.extend(chars.next()),
+            '*' if chars.next_if_eq(&'*').is_some() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Tools of the view whose name or description shares words with what was said, best first, with their usage.
+pub(crate) fn nearest_tools<'a>(list: &'a ToolList, said: &str, most: usize) -> Vec<(&'a str, String)> {
+    let said = said.to_lowercase();
+    let words: Vec<&str> = said
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|w| w.chars().count() > 2 || !w.is_ascii())
+        .take(40)
+        .collect();
+    let mut scored: Vec<_> = list
+        .tools
+        .iter()
+        .map(|tool| {
+            let name = tool.name.to_lowercase();
+            let about = tool.spec.description.to_lowercase();
+            let score: usize = words
+                .iter()
+                .map(|w| {
+                    let in_name =
+                        name.split(['_', '-']).any(|part| part == *w || text::distance(part, w) <= w.len() / 4);
+                    usize::from(in_name) * 3 + usize::from(about.contains(*w))
+                })
+                .sum();
+            (score, tool)
+        })
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    scored.into_iter().take(most).map(|(_, tool)| (&*tool.name, tool.usage())).collect()
+}
+
+/// The words when a reference is not known to the one who asks.
+pub(crate) fn no_such_reference(reference: &str, turn: TurnId) -> Content {
+    let failure = Failure::new(
+        Code::InputRefused,
+        format!("there is no request '{}' that you can look at", text::one_line(reference, 40)),
+    )
+    .hint("a reference stands at the end of each answer");
+    Content::Notice(Notice::of(&failure, None, Some(turn)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_is_shown_by_its_shape() {
+        assert_eq!(shown(&json!("2 * 3 and __init__"), false, 100), [Content::Plain("2 * 3 and __init__".into())]);
+        assert_eq!(
+            shown(&json!({"city":"a_b","ok":true}), false, 100),
+            [Content::Text("- **city**: a\\_b\n- **ok**: true".into())]
+        );
+        let table = shown(&json!([{"id":1,"s":"x|y"},{"id":2,"s":"z"}]), false, 100);
+        assert_eq!(table, [Content::Text("| id | s |\n| --- | --- |\n| 1 | x\\|y |\n| 2 | z |".into())]);
+        assert!(matches!(&shown(&json!({"a":{"b":1}}), false, 100)[0], Content::Code { .. }));
+        assert_eq!(shown(&json!("  "), false, 100), [Content::Plain("(no output)".into())]);
+    }
+
+    #[test]
+    fn a_long_result_is_cut_and_says_so() {
+        let Content::Plain(text) = &shown(&json!("é".repeat(500)), false, 100)[0] else { panic!("plain text") };
+        assert!(text.ends_with("(cut here: 500 characters in all)") && text.chars().count() <= 100);
+    }
+
+    #[test]
+    fn plain_text_of_our_own_documents_has_no_marks() {
+        assert_eq!(unmarked("- **city**: a\\_b"), "- city: a_b");
+    }
+}
