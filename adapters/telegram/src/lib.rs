@@ -1,2 +1,3 @@
 //! The Telegram adapter
+pub mod inbound;
 pub mod render;

@@ -1,0 +1,243 @@
+//! An update of Telegram, normalised. Raw JSON with everything optional: a message that a typed model would refuse keeps
+//! its text here, and an unknown kind with a text anywhere is still a message.
+
+use contract::{Address, FileRef, Heard, Kind, Message, Opaque, Platform, Quote, Sender};
+use serde_json::Value;
+
+use self::entities::Entities;
+pub(crate) use self::fields::{int, text};
+
+mod entities;
+mod fields;
+mod files;
+#[cfg(test)]
+mod tests;
+
+/// Who we are on this account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Me {
+    pub id: i64,
+    /// Without the `@`.
+    pub username: String,
+}
+
+/// The people whom the platform shows in place of a chat that speaks: an anonymous administrator, a channel.
+const STAND_INS: [i64; 2] = [1_087_968_824, 136_817_688];
+/// The thread id of a forum's General topic: it must never be sent.
+const GENERAL: i64 = 1;
+/// What stands before a direct-messages topic of a channel, in [`Address::thread`].
+pub(crate) const DIRECT_TOPIC: char = 'd';
+
+/// The message that an update carries, if it carries one for anybody to read.
+pub fn message(update: &Value, me: &Me, account: &str) -> Option<Message> {
+    match carried(update) {
+        Some((kind, message)) => said(message, kind.starts_with("edited_"), me, account),
+        None => press(update.get("callback_query")?, account),
+    }
+}
+
+/// The album that an update's message belongs to: chat and group.
+pub fn album(update: &Value) -> Option<String> {
+    let (_, message) = carried(update).filter(|(kind, _)| !kind.starts_with("edited_"))?;
+    let chat = int(message, &["chat", "id"])?;
+    Some(format!("g:{chat}:{}", text(message, &["media_group_id"])?))
+}
+
+/// An album's parts as one message: the texts one under the other, all files, the first part's place.
+pub fn join(mut parts: Vec<Message>, key: String) -> Option<Message> {
+    let rest = parts.split_off(1.min(parts.len()));
+    let mut whole = parts.pop()?;
+    let mut said = whole.text().to_owned();
+    for part in rest {
+        if !part.text().is_empty() {
+            said.push_str(if said.is_empty() { "" } else { "\n" });
+            said.push_str(part.text());
+        }
+        if part.heard != Heard::Overheard {
+            whole.heard = part.heard;
+        }
+        whole.files.extend(part.files);
+        whole.quote = whole.quote.or(part.quote);
+    }
+    Some(Message { key, kind: Kind::Text { text: said }, ..whole })
+}
+
+/// A group that became a supergroup: the old and the new chat id.
+pub fn migration(update: &Value) -> Option<(i64, i64)> {
+    let (_, message) = carried(update)?;
+    let chat = int(message, &["chat", "id"])?;
+    match (int(message, &["migrate_to_chat_id"]), int(message, &["migrate_from_chat_id"])) {
+        (Some(to), _) => Some((chat, to)),
+        (None, Some(from)) => Some((from, chat)),
+        (None, None) => None,
+    }
+}
+
+/// The id of a press, which must always be answered.
+pub fn press_id(update: &Value) -> Option<&str> {
+    text(update, &["callback_query", "id"])
+}
+
+/// Key and value of the message in an update; a kind that is not known counts when it looks like a message.
+fn carried(update: &Value) -> Option<(&str, &Value)> {
+    let looks = |value: &Value| value.get("chat").is_some_and(Value::is_object) && value.get("message_id").is_some();
+    update
+        .as_object()?
+        .iter()
+        .find(|(key, value)| *key != "callback_query" && looks(value))
+        .map(|(k, v)| (k.as_str(), v))
+}
+
+fn said(message: &Value, is_edit: bool, me: &Me, account: &str) -> Option<Message> {
+    let sender = sender(message)?;
+    let is_ours = int(message, &["from", "id"]) == Some(me.id) && !stands_in(message);
+    if is_ours {
+        return None;
+    }
+    let (content, marks) = content(message);
+    let files = files::of(message);
+    if content.is_empty() && files.is_empty() {
+        return None;
+    }
+    let entities = Entities::new(&content, marks, me);
+    let address = address(message, account)?;
+    let heard = heard(message, &entities, me, address.direct);
+    let said = entities.without_us();
+    let (chat, id) = (&address.conversation, int(message, &["message_id"])?);
+    let (key, kind) = match int(message, &["edit_date"]).filter(|_| is_edit) {
+        Some(at) => (format!("e:{chat}:{id}:{at}"), Kind::Edit { text: said }),
+        None if is_edit => (format!("e:{chat}:{id}:0"), Kind::Edit { text: said }),
+        None => (format!("m:{chat}:{id}"), Kind::Text { text: said }),
+    };
+    Some(Message {
+        key,
+        address,
+        sender,
+        roles: Vec::new(),
+        kind,
+        heard,
+        files,
+        quote: quote(message),
+        from_bot: message["from"]["is_bot"] == true && !stands_in(message),
+        locale: text(message, &["from", "language_code"]).map(str::to_lowercase),
+        at_ms: millis(message, if is_edit { "edit_date" } else { "date" }),
+    })
+}
+
+fn press(press: &Value, account: &str) -> Option<Message> {
+    let id = text(press, &["id"])?;
+    let data = text(press, &["data"])?;
+    let message = press.get("message")?;
+    let address = address(message, account)?;
+    Some(Message {
+        key: format!("c:{id}"),
+        heard: if address.direct { Heard::Direct } else { Heard::Addressed },
+        address,
+        sender: person(press.get("from")?)?,
+        roles: Vec::new(),
+        kind: Kind::Press { data: data.to_owned() },
+        files: Vec::new(),
+        quote: None,
+        from_bot: press["from"]["is_bot"] == true,
+        locale: text(press, &["from", "language_code"]).map(str::to_lowercase),
+        at_ms: millis(message, "date"),
+    })
+}
+
+fn address(message: &Value, account: &str) -> Option<Address> {
+    let chat = int(message, &["chat", "id"])?;
+    let topic = int(message, &["message_thread_id"]).filter(|id| *id != GENERAL && message["is_topic_message"] == true);
+    let direct_topic = int(message, &["direct_messages_topic", "topic_id"]).map(|id| format!("{DIRECT_TOPIC}{id}"));
+    Some(Address {
+        thread: topic.map(|id| id.to_string()).or(direct_topic),
+        reply_to: int(message, &["message_id"]).map(|id| id.to_string()),
+        direct: text(message, &["chat", "type"]) == Some("private"),
+        ..Address::new(Platform::Telegram, account, chat.to_string())
+    })
+}
+
+/// Who is taken to speak: a chat that speaks under its own name, else the person.
+fn sender(message: &Value) -> Option<Sender> {
+    let chat = message.get("sender_chat").filter(|_| stands_in(message) || message.get("from").is_none());
+    chat.or_else(|| message.get("from")).or_else(|| message.get("chat")).and_then(person)
+}
+
+fn stands_in(message: &Value) -> bool {
+    message.get("sender_chat").is_some() && int(message, &["from", "id"]).is_none_or(|id| STAND_INS.contains(&id))
+}
+
+fn person(who: &Value) -> Option<Sender> {
+    let names = [text(who, &["first_name"]), text(who, &["last_name"])];
+    let full = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let name = Some(full).filter(|name| !name.is_empty());
+    let name = name.or_else(|| text(who, &["title"]).or_else(|| text(who, &["username"])).map(str::to_owned));
+    Some(Sender { id: int(who, &["id"])?.to_string(), name: name.unwrap_or_default() })
+}
+
+/// What was written, with its entities; of other kinds, what they say in words.
+fn content(message: &Value) -> (String, &[Value]) {
+    let list = |key: &str| message.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if let Some(said) = text(message, &["text"]) {
+        return (said.to_owned(), list("entities"));
+    }
+    if let Some(said) = text(message, &["caption"]) {
+        return (said.to_owned(), list("caption_entities"));
+    }
+    (fields::words(message), &[])
+}
+
+fn heard(message: &Value, entities: &Entities<'_>, me: &Me, direct: bool) -> Heard {
+    if entities.commands_another() {
+        return Heard::Overheard;
+    }
+    let answered = message.get("reply_to_message").filter(|answered| !is_topic_root(answered));
+    let answers_us = answered.is_some_and(|answered| int(answered, &["from", "id"]) == Some(me.id));
+    if direct {
+        Heard::Direct
+    } else if entities.name_us() || entities.command_us() || answers_us {
+        Heard::Addressed
+    } else {
+        Heard::Overheard
+    }
+}
+
+/// Every message of a topic answers its first one as far as the platform is concerned; nobody meant to.
+fn is_topic_root(answered: &Value) -> bool {
+    answered.get("forum_topic_created").is_some()
+}
+
+fn quote(message: &Value) -> Option<Quote> {
+    let answered = message.get("reply_to_message").filter(|answered| !is_topic_root(answered));
+    let elsewhere = message.get("external_reply");
+    let quoted = text(message, &["quote", "text"]);
+    let source = answered.or(elsewhere);
+    if source.is_none() && quoted.is_none() {
+        return None;
+    }
+    let said = quoted.map(str::to_owned).or_else(|| answered.map(|answered| content(answered).0)).unwrap_or_default();
+    let author = answered.and_then(sender).or_else(|| elsewhere.and_then(|reply| origin(reply.get("origin")?)));
+    let id = source.and_then(|source| int(source, &["message_id"])).map(|id| id.to_string());
+    Some(Quote { message: id, author, text: said })
+}
+
+/// The author of a message in another chat, as far as it is told.
+fn origin(origin: &Value) -> Option<Sender> {
+    let known = ["sender_user", "sender_chat", "chat"].into_iter().find_map(|key| origin.get(key));
+    let hidden = || Some(Sender { id: String::new(), name: text(origin, &["sender_user_name"])?.to_owned() });
+    known.and_then(person).or_else(hidden)
+}
+
+fn millis(message: &Value, key: &str) -> u64 {
+    let date = int(message, &[key]).or_else(|| int(message, &["date"])).unwrap_or(0);
+    u64::try_from(date).unwrap_or(0).saturating_mul(1_000)
+}
+
+/// A file that is opened by its id.
+fn file(id: &str, name: String, media_type: Option<&str>, size: Option<i64>) -> Option<FileRef> {
+    Some(FileRef {
+        name,
+        media_type: media_type.map(str::to_owned),
+        size: size.and_then(|size| u64::try_from(size).ok()),
+        handle: Opaque::new(format!("{}{id}", crate::render::HANDLE))?,
+    })
+}
