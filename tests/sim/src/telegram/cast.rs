@@ -46,10 +46,60 @@ pub struct Chat {
     pub standing: Standing,
     pub user: Option<i64>,
     pub members: BTreeSet<i64>,
+    /// Members who are more or less than that.
+    pub roles: BTreeMap<i64, Role>,
     pub topics: BTreeMap<i64, String>,
     pub messages: BTreeMap<i64, Message>,
     pub last_message: i64,
 }
+
+/// What the platform says somebody is in a chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Creator,
+    Administrator,
+    Member,
+    Left,
+    Kicked,
+}
+
+impl Role {
+    /// The membership of a person in this role.
+    pub fn json(self, user: Value) -> Value {
+        let mut out = json!({"user": user, "status": self});
+        match self {
+            Self::Creator => out["is_anonymous"] = json!(false),
+            Self::Kicked => out["until_date"] = json!(0),
+            Self::Administrator => RIGHTS.iter().for_each(|right| {
+                out[right] = json!(matches!(*right, "can_manage_chat" | "can_delete_messages"));
+            }),
+            Self::Member | Self::Left => {}
+        }
+        out
+    }
+
+    pub fn leads(self) -> bool {
+        matches!(self, Self::Creator | Self::Administrator)
+    }
+}
+
+/// What an administrator may be allowed; clients insist on each being said.
+const RIGHTS: [&str; 13] = [
+    "can_be_edited",
+    "is_anonymous",
+    "can_manage_chat",
+    "can_delete_messages",
+    "can_manage_video_chats",
+    "can_restrict_members",
+    "can_promote_members",
+    "can_change_info",
+    "can_invite_users",
+    "can_post_stories",
+    "can_edit_stories",
+    "can_delete_stories",
+    "can_send_welcome_messages",
+];
 
 /// Who wrote a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +195,12 @@ impl Chat {
             self.messages.pop_first();
         }
         self.last_message
+    }
+
+    /// What somebody is here.
+    pub fn role(&self, user: i64) -> Role {
+        let plain = if self.members.contains(&user) { Role::Member } else { Role::Left };
+        self.roles.get(&user).copied().unwrap_or(plain)
     }
 
     /// The number of a topic that is named by its name or number.

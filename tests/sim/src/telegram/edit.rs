@@ -102,7 +102,7 @@ pub fn message_text(world: &mut World, asked: &Asked<'_>) -> Answer {
             return Err(ApiError::bad("there is no text in the message to edit"));
         }
         message.text = text(asked)?;
-        message.markup = markup::check(asked.params.json("reply_markup")?)?;
+        message.markup = markup::check_inline(asked.params.json("reply_markup")?)?;
         Ok(())
     })
 }
@@ -113,14 +113,14 @@ pub fn message_caption(world: &mut World, asked: &Asked<'_>) -> Answer {
             return Err(ApiError::bad("there is no caption in the message to edit"));
         }
         message.text = caption(asked)?;
-        message.markup = markup::check(asked.params.json("reply_markup")?)?;
+        message.markup = markup::check_inline(asked.params.json("reply_markup")?)?;
         Ok(())
     })
 }
 
 pub fn message_markup(world: &mut World, asked: &Asked<'_>) -> Answer {
     change(world, asked, |message| {
-        message.markup = markup::check(asked.params.json("reply_markup")?)?;
+        message.markup = markup::check_inline(asked.params.json("reply_markup")?)?;
         Ok(())
     })
 }

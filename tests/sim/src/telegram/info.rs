@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::api::Asked;
-use super::cast::{Author, Chat, ChatKind, Message, User, now};
+use super::cast::{Author, Chat, ChatKind, Message, Role, User, now};
 use super::error::ApiError;
 use super::send::chat;
 use super::world::World;
@@ -46,41 +46,24 @@ pub fn chat_info(world: &mut World, asked: &Asked<'_>) -> Answer {
 pub fn member(world: &mut World, asked: &Asked<'_>) -> Answer {
     let id = chat(world, asked)?;
     let who = asked.params.int("user_id").unwrap_or_default();
+    let Some(chat) = world.chats.get(&id) else { return Err(ApiError::bad("chat not found")) };
     if who == asked.bot {
-        return Ok(administrator(world.author_json(Author::Bot(who))));
+        let role = if chat.kind == ChatKind::Private { Role::Member } else { Role::Administrator };
+        return Ok(role.json(world.author_json(Author::Bot(who))));
     }
     let user = world.user_by_id(who).map(User::json).ok_or_else(|| ApiError::bad("invalid user_id specified"))?;
-    let present = world.chats.get(&id).is_some_and(|chat| chat.members.contains(&who));
-    Ok(json!({"user": user, "status": if present { "member" } else { "left" }}))
+    Ok(chat.role(who).json(user))
 }
 
 pub fn administrators(world: &mut World, asked: &Asked<'_>) -> Answer {
     let id = chat(world, asked)?;
-    if world.chats.get(&id).is_some_and(|chat| chat.kind == ChatKind::Private) {
+    let Some(chat) = world.chats.get(&id).filter(|chat| chat.kind != ChatKind::Private) else {
         return Err(ApiError::bad("there are no administrators in the private chat"));
-    }
-    Ok(json!([administrator(world.author_json(Author::Bot(asked.bot)))]))
-}
-
-fn administrator(user: Value) -> Value {
-    let mut out = json!({"user": user, "status": "administrator"});
-    for right in [
-        "can_be_edited",
-        "is_anonymous",
-        "can_manage_chat",
-        "can_delete_messages",
-        "can_manage_video_chats",
-        "can_restrict_members",
-        "can_promote_members",
-        "can_change_info",
-        "can_invite_users",
-        "can_post_stories",
-        "can_edit_stories",
-        "can_delete_stories",
-    ] {
-        out[right] = json!(right == "can_manage_chat" || right == "can_delete_messages");
-    }
-    out
+    };
+    let mut out = vec![Role::Administrator.json(world.author_json(Author::Bot(asked.bot)))];
+    let leading = chat.roles.iter().filter(|(_, role)| role.leads());
+    out.extend(leading.map(|(user, role)| role.json(world.author_json(Author::User(*user)))));
+    Ok(json!(out))
 }
 
 pub fn topic(world: &mut World, asked: &Asked<'_>) -> Answer {

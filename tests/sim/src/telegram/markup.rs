@@ -16,7 +16,8 @@ pub fn check(markup: Option<Value>) -> Result<Option<Value>, ApiError> {
         return Err(ApiError::broken("markup", "object expected as reply markup"));
     }
     if markup.get("inline_keyboard").is_none() {
-        return Ok(Some(markup));
+        let empty = markup.as_object().is_some_and(serde_json::Map::is_empty);
+        return Ok((!empty).then_some(markup));
     }
     let mut total = 0;
     for row in rows(&markup)? {
@@ -32,6 +33,16 @@ pub fn check(markup: Option<Value>) -> Result<Option<Value>, ApiError> {
         return Err(ApiError::broken("buttons", "REPLY_MARKUP_TOO_LONG"));
     }
     Ok((total > 0).then_some(markup))
+}
+
+/// The same for an edit, which takes keyboards under messages only.
+pub fn check_inline(markup: Option<Value>) -> Result<Option<Value>, ApiError> {
+    match check(markup)? {
+        Some(other) if other.get("inline_keyboard").is_none() => {
+            Err(ApiError::broken("markup", "inline keyboard expected"))
+        }
+        checked => Ok(checked),
+    }
 }
 
 fn rows(markup: &Value) -> Result<Vec<&Vec<Value>>, ApiError> {

@@ -30,6 +30,7 @@ pub mod transcript;
 mod world;
 
 pub use api::Ending;
+pub use cast::Role;
 pub use error::ApiError;
 pub use fault::Fault;
 pub use limits::Limits;

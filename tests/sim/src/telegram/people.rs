@@ -1,10 +1,13 @@
 //! The people's side as a test or the control routes call it: words and methods.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Telegram;
+use super::cast::Role;
 use super::fault::Fault;
 use super::limits::Limits;
 use super::transcript::Entry;
@@ -142,6 +145,8 @@ pub struct Conversation {
     pub kind: Option<NewKind>,
     pub title: Option<String>,
     pub state: Option<State>,
+    /// What people are in a group, by name.
+    pub roles: BTreeMap<String, Role>,
 }
 
 impl Telegram {

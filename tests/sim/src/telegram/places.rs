@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cast::{Author, Chat, ChatKind, Message, Standing, User, now, topic_name};
+use super::cast::{Author, Chat, ChatKind, Message, Role, Standing, User, now, topic_name};
 use super::info::add_topic;
 use super::people::{Conversation, NewKind, Outcome, Refused, Remove, State, refused};
 use super::text::Formatted;
@@ -49,6 +49,13 @@ impl World {
             (None, None) => self.place(&wanted.name)?,
             (None, Some(kind)) => self.create(&wanted.name, kind, wanted.title.as_deref())?,
         };
+        for (name, role) in &wanted.roles {
+            let user = self.person(name, None)?.id;
+            if let Some(chat) = self.chats.get_mut(&id) {
+                chat.members.insert(user);
+                chat.roles.insert(user, *role);
+            }
+        }
         match wanted.state {
             None => {}
             Some(State::Upgraded) => return self.upgrade(id),
@@ -89,24 +96,22 @@ impl World {
     }
 
     pub fn tell_membership(&mut self, id: i64, state: State) {
-        let (old, new) = if state == State::Open { ("kicked", "member") } else { ("member", "kicked") };
+        let (old, new) = if state == State::Open { (Role::Kicked, Role::Member) } else { (Role::Member, Role::Kicked) };
         let Some(chat) = self.chats.get(&id) else { return };
         let from = chat
             .members
             .first()
             .map(|id| self.author_json(Author::User(*id)))
             .unwrap_or(json!({"id": 1, "is_bot": false, "first_name": "Owner"}));
-        let event = json!({
-            "chat": chat.json(), "from": from, "date": now(),
-            "old_chat_member": {"status": old}, "new_chat_member": {"status": new, "until_date": 0},
-        });
-        let bots: Vec<Value> = self.bots.values().map(super::cast::Bot::json).collect();
-        for bot in bots {
-            let mut event = event.clone();
-            event["old_chat_member"]["user"] = bot.clone();
-            event["new_chat_member"]["user"] = bot;
-            self.tell("my_chat_member", event);
+        let event = json!({"chat": chat.json(), "from": from, "date": now()});
+        let privacy = self.privacy;
+        for bot in self.bots.values_mut() {
+            let (mut event, user) = (event.clone(), bot.json());
+            event["old_chat_member"] = old.json(user.clone());
+            event["new_chat_member"] = new.json(user);
+            bot.queue_event("my_chat_member", &event, privacy);
         }
+        self.stats.received += 1;
     }
 
     /// Gives a group a new id under the same name, and tells bots in both.

@@ -169,7 +169,7 @@ impl World {
         let mut out = self.bare_message(chat, message);
         if let Some(target) = message.reply_to.and_then(|id| chat.messages.get(&id)) {
             out["reply_to_message"] = self.bare_message(chat, target);
-        } else if let Some(root) = message.thread.and_then(|id| chat.messages.get(&id)) {
+        } else if let Some(root) = message.thread.filter(|id| *id != message.id).and_then(|id| chat.messages.get(&id)) {
             // In a topic every message that replies to nothing else replies to the message that made the topic.
             out["reply_to_message"] = self.bare_message(chat, root);
         }
@@ -268,6 +268,7 @@ impl World {
             standing: Standing::Open,
             user,
             members: user.into_iter().collect(),
+            roles: BTreeMap::new(),
             topics: BTreeMap::new(),
             messages: BTreeMap::new(),
             last_message: 0,

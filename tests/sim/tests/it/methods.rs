@@ -224,6 +224,24 @@ async fn topics_are_named_by_people_and_numbered_for_bots() {
 }
 
 #[tokio::test]
+async fn roles_of_people_are_told_when_asked() {
+    let rig = start().await;
+    let (chat, _) = rig.say("general", "ann", "hello").await;
+    rig.say("dm:bob", "bob", "hello").await;
+    let (bob, _) = rig.say("dm:bob", "bob", "x").await;
+    let role =
+        async |user: i64| rig.ok("getChatMember", json!({"chat_id": chat, "user_id": user})).await["status"].clone();
+    assert_eq!(role(bob).await, "left");
+    rig.control("conversation", json!({"name": "general", "roles": {"bob": "administrator"}})).await;
+    assert_eq!(role(bob).await, "administrator");
+    let all = rig.ok("getChatAdministrators", json!({"chat_id": chat})).await;
+    assert_eq!((&all[0]["user"]["is_bot"], &all[1]["user"]["username"]), (&json!(true), &json!("bob")));
+    let told = rig.refusal("getChatMember", json!({"chat_id": chat, "user_id": 5})).await;
+    assert_eq!(told, "400 Bad Request: invalid user_id specified");
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn a_removed_topic_or_message_is_not_found_any_more() {
     let rig = start().await;
     let (_, said) =
