@@ -1,0 +1,40 @@
+// What the page asks of the gateway and of the simulators. Errors become sentences.
+
+const element = document.getElementById("config");
+export const config = Object.assign(
+  { gateway: "", simulators: "", panes: [{ platform: "telegram", title: "Telegram", bot: "Toolgate" }], people: ["you", "mia", "chen"] },
+  JSON.parse(element.textContent || "{}"),
+);
+
+async function ask(url, options) {
+  const answer = await fetch(url, options);
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(body.detail || body.error || body.title || `answered ${answer.status}`);
+  return body;
+}
+
+const post = (url, body) =>
+  ask(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
+export const gateway = {
+  recent: async () => {
+    const body = await ask(`${config.gateway}/v1/traces?limit=40`);
+    return Array.isArray(body) ? body : body.traces || body.turns || body.items || [];
+  },
+  trace: (ref) => ask(`${config.gateway}/v1/traces/${encodeURIComponent(ref)}`),
+  watch: (ref) => new EventSource(`${config.gateway}/v1/traces/${encodeURIComponent(ref)}/events`),
+  tools: async (platform) => {
+    const body = await ask(`${config.gateway}/v1/tools?platform=${encodeURIComponent(platform)}`);
+    return Array.isArray(body) ? body : body.tools || [];
+  },
+};
+
+export function simulator(platform) {
+  const base = `${config.simulators}/control/${platform}`;
+  return {
+    say: (what) => post(`${base}/say`, what),
+    press: (what) => post(`${base}/press`, what),
+    transcript: async (after = 0) => (await ask(`${base}/transcript?after=${after}`)).entries || [],
+    watch: (after) => new EventSource(`${base}/transcript/events?after=${after}`),
+  };
+}

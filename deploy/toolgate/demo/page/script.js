@@ -1,0 +1,59 @@
+// Puts the page together: panes, call trees, things to try, colours.
+
+import { config } from "./api.js";
+import { start, show, reference } from "./calls.js";
+import { follow, pane } from "./chat.js";
+import { toast } from "./dom.js";
+
+const lamp = (id) => (state) => { document.getElementById(id).dataset.state = state; };
+
+function look(part) {
+  document.body.dataset.view = part;
+  for (const button of document.querySelectorAll("[data-show]")) button.setAttribute("aria-pressed", String(button.dataset.show === part));
+}
+
+function panes() {
+  const box = document.getElementById("panes");
+  const made = config.panes.map((place) => pane(place, { show: (ref) => { show(ref); look("calls"); } }));
+  box.dataset.count = String(made.length);
+  box.append(...made.map((one) => one.root));
+  for (const one of made) follow(one, lamp("light-sim"));
+  return made;
+}
+
+function tries(first) {
+  document.querySelector(".tries").addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-say]");
+    if (!button) return;
+    if (button.hasAttribute("data-needs-ref") && !reference()) {
+      toast("No turn is shown yet: send something first");
+      return;
+    }
+    const text = button.dataset.say.replace("{ref}", reference() || "");
+    look("chat");
+    if (event.altKey) first.composer.put(text); else first.composer.say(text);
+  });
+}
+
+function colours() {
+  const button = document.getElementById("theme");
+  const order = ["auto", "light", "dark"];
+  const stored = () => { try { return localStorage.getItem("toolgate-theme"); } catch { return null; } };
+  const set = (theme) => {
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    const name = theme[0].toUpperCase() + theme.slice(1);
+    document.getElementById("theme-name").textContent = name;
+    button.setAttribute("aria-label", `Colours: ${theme === "auto" ? "as the system" : theme}`);
+    button.dataset.theme = theme;
+    try { localStorage.setItem("toolgate-theme", theme); } catch { /* a browser that keeps nothing still shows it */ }
+  };
+  set(order.includes(stored()) ? stored() : "auto");
+  button.addEventListener("click", () => set(order[(order.indexOf(button.dataset.theme) + 1) % 3]));
+}
+
+colours();
+const [first] = panes();
+tries(first);
+start(lamp("light-gateway"));
+for (const button of document.querySelectorAll("[data-show]")) button.addEventListener("click", () => look(button.dataset.show));
