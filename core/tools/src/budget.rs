@@ -45,3 +45,31 @@ fn shorten(value: Value, text: usize, items: usize) -> Value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_fits_is_untouched_and_what_does_not_keeps_its_shape() {
+        let mut marks = Vec::new();
+        assert_eq!(fit(json!({"a": [1, 2]}), 100, &mut marks), json!({"a": [1, 2]}));
+        assert!(marks.is_empty());
+        let large = json!({"id": "A-17", "items": vec![json!({"name": "x".repeat(50)}); 500]});
+        let cut = fit(large, 1_000, &mut marks);
+        assert_eq!(cut["id"], "A-17");
+        assert!(cut["items"].as_array().unwrap().last().unwrap().as_str().unwrap().contains("more"));
+        assert_eq!(marks.len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_holds(text in "[a-z日é\"\\\\]{0,400}", keys in 0_usize..60, most in 100_usize..2_000) {
+            let map: serde_json::Map<_, _> = (0..keys).map(|k| (k.to_string(), json!(text))).collect();
+            let cut = fit(json!([map, text]), most, &mut Vec::new());
+            prop_assert!(size(&cut) <= most);
+        }
+    }
+}

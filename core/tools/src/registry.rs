@@ -21,6 +21,7 @@ use crate::{
     spec::{EndpointSpec, Spec, SpecError},
     tool::Tool,
 };
+use merge::{Loses, Refusal};
 pub use snapshot::{Quarantine, Snapshot};
 
 /// Loads tools, and remembers the last good version of each.
@@ -66,11 +67,7 @@ impl Registry {
                 Ok(tool) => drop(tools.insert(name, tool)),
                 Err(error) => {
                     errors.push(error.clone());
-                    offer.refused.push(merge::Refusal {
-                        name: Some(name.to_string()),
-                        error,
-                        loses: name.to_string().into(),
-                    });
+                    offer.refused.push(Refusal { name: Some(name.to_string()), error, loses: Loses::Tool });
                 }
             }
         }

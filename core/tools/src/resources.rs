@@ -124,3 +124,36 @@ pub fn fill(template: &str, args: &Value) -> String {
     out.push_str(rest);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_template_is_filled_from_arguments() {
+        let args = json!({"id": "A-17", "n": 3, "in": {"er": true}, "none": null});
+        assert_eq!(fill("orders:{id}", &args), "orders:A-17");
+        assert_eq!(fill("{n}/{in.er}/{none}/{missing}!", &args), "3/true//!");
+        assert_eq!(fill("plain {unclosed", &args), "plain {unclosed");
+    }
+
+    proptest! {
+        /// Whoever leaves, whenever: a key has one holder, they come in order, and nothing is left behind.
+        #[test]
+        fn a_key_has_one_holder_and_they_come_in_order(leaves in proptest::collection::vec(0_usize..6, 6)) {
+            let resources = Resources::default();
+            let mut line: Vec<(usize, Claim)> = (0..6).map(|n| (n, resources.claim("k"))).collect();
+            for leave in leaves {
+                for (at, (_, claim)) in line.iter_mut().enumerate() {
+                    prop_assert_eq!(claim.granted().now_or_never().is_some(), at == 0);
+                }
+                line.remove(leave % line.len());
+            }
+            prop_assert!(resources.is_empty());
+        }
+    }
+}

@@ -28,7 +28,9 @@ use crate::{
 pub type Work = Pin<Box<dyn Future<Output = Result<Output, ToolFailure>> + Send>>;
 
 /// An endpoint that does what the closure says.
-pub struct Act(pub Box<dyn Fn(&Permitted, &Cx<'_>) -> Work + Send + Sync>);
+pub struct Act(pub Box<Deed>);
+
+pub type Deed = dyn Fn(&Permitted, &Cx<'_>) -> Work + Send + Sync;
 
 #[async_trait]
 impl Endpoint for Act {
@@ -102,8 +104,8 @@ impl World {
             .collect();
         let loaded = Registry::new(Arc::new(acts)).load_with(&[], &[("world.yaml", &text.concat())]);
         assert_eq!(loaded.errors, []);
-        let parsed = Policies::parse(&[]).ok().expect("no policy at all is fit");
-        let (policies, _) = parsed.policies.compile(&loaded.snapshot.facts()).ok().expect("no policy names a tool");
+        let parsed = Policies::parse(&[]).expect("no policy at all is fit");
+        let (policies, _) = parsed.policies.compile(&loaded.snapshot.facts()).expect("no policy names a tool");
         let (resources, cancel) = (Resources::default(), CancellationToken::new());
         Arc::new(Self { snapshot: loaded.snapshot, resources, cancel, policies })
     }

@@ -70,9 +70,9 @@ fn within(timeout: Duration, is_turns: bool) -> String {
 fn long(time: Duration) -> String {
     let ms = time.as_millis();
     match ms {
-        _ if ms < 1_000 || ms % 1_000 != 0 => format!("{ms} ms"),
+        _ if ms < 1_000 || !ms.is_multiple_of(1_000) => format!("{ms} ms"),
         _ if ms < 120_000 => format!("{} s", ms / 1_000),
-        _ if ms % 60_000 == 0 => format!("{} min", ms / 60_000),
+        _ if ms.is_multiple_of(60_000) => format!("{} min", ms / 60_000),
         _ => format!("{} s", ms / 1_000),
     }
 }

@@ -10,7 +10,7 @@ use super::{
     snapshot::{Quarantine, Snapshot},
 };
 use crate::{
-    spec::{self, Spec, SpecError},
+    spec::{self, Refused, Spec, SpecError},
     tool::Tool,
 };
 
@@ -31,17 +31,13 @@ pub struct Refusal {
 }
 
 /// Which tools lose their newest version by a refusal.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Loses {
     Nothing,
-    Tool(String),
-    /// Whatever the file held before and does not hold now.
+    /// The one of its name.
+    Tool,
+    /// Whatever the file held before and does not hold now: half of a name may have been written.
     File,
-}
-
-impl From<String> for Loses {
-    fn from(name: String) -> Self {
-        Self::Tool(name)
-    }
 }
 
 pub fn merge(sources: Vec<Source>, last: &Snapshot) -> Offer {
@@ -59,11 +55,8 @@ pub fn merge(sources: Vec<Source>, last: &Snapshot) -> Offer {
                 }
                 offer.errors.append(&mut parsed.errors);
                 offer.warnings.append(&mut parsed.warnings);
-                offer.refused.extend(parsed.refused.into_iter().map(|refused| Refusal {
-                    loses: refused.name.clone().map_or(Loses::File, Loses::Tool),
-                    name: refused.name,
-                    error: refused.error,
-                }));
+                let refusal = |r: Refused| Refusal { name: r.name, error: r.error, loses: Loses::File };
+                offer.refused.extend(parsed.refused.into_iter().map(refusal));
                 specs.append(&mut parsed.specs);
             }
         }
@@ -124,10 +117,20 @@ pub fn keep(
     tools: &mut BTreeMap<Arc<str>, Arc<Tool>>,
     errors: &mut [SpecError],
 ) -> Vec<Quarantine> {
+    let mut kept: Vec<Vec<Arc<Tool>>> = vec![Vec::new(); refused.len()];
+    // What bears the name of a lost tool answers for it before the rest of its file does.
+    for by_name in [true, false] {
+        for (refusal, kept) in refused.iter().zip(&mut kept) {
+            for tool in last.tools().iter().filter(|tool| refusal.is_loss_of(tool, by_name)) {
+                tools.entry(tool.name.clone()).or_insert_with(|| {
+                    kept.push(tool.clone());
+                    tool.clone()
+                });
+            }
+        }
+    }
     let mut quarantined = Vec::new();
-    for Refusal { name, error, loses } in refused {
-        let kept: Vec<_> =
-            lost(&loses, &error.file, last).filter(|tool| !tools.contains_key(&tool.name)).cloned().collect::<Vec<_>>();
+    for (Refusal { name, error, .. }, kept) in refused.into_iter().zip(kept) {
         if kept.is_empty() {
             quarantined.push(quarantine(name.unwrap_or_else(|| error.file.clone()), &error, false));
             continue;
@@ -137,20 +140,22 @@ pub fn keep(
             let stays = format!("the last good version of {} stays in use", names.join(", "));
             told.hint = Some(told.hint.take().map_or(stays.clone(), |hint| format!("{hint}; {stays}")));
         }
-        for tool in kept {
-            quarantined.push(quarantine(tool.name.to_string(), &error, true));
-            tools.insert(tool.name.clone(), tool);
-        }
+        quarantined.extend(kept.iter().map(|tool| quarantine(tool.name.to_string(), &error, true)));
     }
     quarantined.sort_by(|a, b| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)));
     quarantined
 }
 
-fn lost<'a>(loses: &'a Loses, file: &'a str, last: &'a Snapshot) -> Box<dyn Iterator<Item = &'a Arc<Tool>> + 'a> {
-    match loses {
-        Loses::Nothing => Box::new(std::iter::empty()),
-        Loses::Tool(name) => Box::new(last.get(name).into_iter()),
-        Loses::File => Box::new(last.tools().iter().filter(move |tool| tool.spec.source().0 == file)),
+impl Refusal {
+    fn is_loss_of(&self, tool: &Tool, by_name: bool) -> bool {
+        let is_named = self.name.as_deref() == Some(&*tool.name);
+        let is_of_file = tool.spec.source().0 == self.error.file;
+        match (self.loses, by_name) {
+            (Loses::Nothing, _) | (Loses::Tool, false) => false,
+            (Loses::Tool, true) => is_named,
+            (Loses::File, true) => is_named && is_of_file,
+            (Loses::File, false) => is_of_file,
+        }
     }
 }
 

@@ -79,7 +79,7 @@ impl Snapshot {
     /// At most three names of the view that may have been meant, the likeliest first. None is ever run in its stead.
     pub fn nearest(&self, name: &str, within: &ToolSet) -> Vec<&str> {
         let name = text::cut(name, 80).to_lowercase();
-        let limit = (name.chars().count() / 3).clamp(1, 4);
+        let limit = (name.chars().count() / 3).clamp(1, 3);
         let mut near: Vec<(usize, &str)> = within
             .iter()
             .filter_map(|at| self.tools.get(at))
