@@ -40,7 +40,8 @@ function put(self, text) {
 
 function grow(field) {
   field.style.height = "auto";
-  field.style.height = `${Math.min(field.scrollHeight, 168)}px`;
+  // The border is not part of what scrolls.
+  field.style.height = `${Math.min(field.scrollHeight + 2, 168)}px`;
 }
 
 async function send(self) {
