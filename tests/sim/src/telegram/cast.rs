@@ -14,6 +14,7 @@ pub struct User {
     pub id: i64,
     pub name: String,
     pub language: Option<String>,
+    pub is_bot: bool,
 }
 
 /// What kind of chat it is.
@@ -146,6 +147,20 @@ pub struct Bot {
 pub fn now() -> i64 {
     (now_ms() / 1_000) as i64
 }
+/// Cuts a text as a client does that is given more than one message holds.
+pub fn pages(text: &str, most: usize) -> Vec<&str> {
+    let (mut out, mut start, mut held) = (Vec::new(), 0, 0);
+    for (at, c) in text.char_indices() {
+        if held + c.len_utf16() > most {
+            out.push(&text[start..at]);
+            (start, held) = (at, 0);
+        }
+        held += c.len_utf16();
+    }
+    out.push(&text[start..]);
+    out
+}
+
 /// A topic as somebody names it: text as it is, a number as its digits.
 pub fn topic_name(wanted: &Value) -> String {
     wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned)
@@ -159,7 +174,7 @@ impl User {
     pub fn json(&self) -> Value {
         let mut first = self.name.chars();
         let shown: String = first.next().into_iter().flat_map(char::to_uppercase).chain(first).collect();
-        let mut out = json!({"id": self.id, "is_bot": false, "first_name": shown, "username": self.username()});
+        let mut out = json!({"id": self.id, "is_bot": self.is_bot, "first_name": shown, "username": self.username()});
         if let Some(language) = &self.language {
             out["language_code"] = json!(language);
         }
@@ -172,7 +187,7 @@ impl Chat {
         let kind = match self.kind {
             ChatKind::Private => {
                 let name = self.name.strip_prefix("dm:").unwrap_or(&self.name);
-                let user = User { id: self.id, name: name.to_owned(), language: None }.json();
+                let user = User { id: self.id, name: name.to_owned(), language: None, is_bot: false }.json();
                 return json!({"id": self.id, "first_name": user["first_name"], "username": user["username"], "type": "private"});
             }
             ChatKind::Group => "group",

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cast::{Author, Chat, ChatKind, Message, User, now};
+use super::cast::{Author, Chat, ChatKind, Message, User, now, pages};
 use super::fault::{Fault, Kind as FaultKind};
 use super::files::File;
 use super::markup;
@@ -26,6 +26,9 @@ impl World {
     pub fn say(&mut self, say: Say) -> Outcome<Said> {
         let id = self.place(&say.conversation)?;
         let user = self.person(&say.user, say.language_code.clone())?;
+        if let Some(known) = self.users.get_mut(&user.name) {
+            known.is_bot = say.bot;
+        }
         self.admit(id, &user)?;
         let author = Author::User(user.id);
         let mut thread = match &say.thread {
@@ -37,13 +40,7 @@ impl World {
             let Some(target) = target else { return refused(404, "reply_to: no such message") };
             thread = thread.or(target.thread);
         }
-        let text = self.spoken(&say);
-        let mut files = say.files.iter().map(|file| self.store(file)).collect::<Outcome<Vec<_>>>()?.into_iter();
-        let album = (files.len() > 1).then(|| self.next_serial().to_string());
-        if text.text.is_empty() && files.len() == 0 {
-            return refused(400, "text: nothing to say");
-        }
-        let mut message = Message {
+        let message = |text| Message {
             id: 0,
             date: now(),
             author,
@@ -55,16 +52,35 @@ impl World {
             edited: None,
             extra: Map::new(),
         };
-        let Some(first) = files.next() else { return self.arrive(id, message, &user, None) };
-        if let Some(album) = &album {
-            message.extra.insert("media_group_id".into(), json!(album));
+        if !say.files.is_empty() {
+            let first = message(self.spoken(&say.text, say.mention));
+            return self.send_files(id, &user, first, &say.files);
+        }
+        let mut said = refused(400, "text: nothing to say");
+        for (number, page) in pages(&say.text, 4_096).into_iter().enumerate() {
+            let text = self.spoken(page, say.mention && number == 0);
+            if !text.text.is_empty() {
+                let arrived = self.arrive(id, message(text), &user, None)?;
+                said = said.or(Ok(arrived));
+            }
+        }
+        said
+    }
+
+    /// One message per file; several are an album, whose first carries the text.
+    fn send_files(&mut self, id: i64, user: &User, mut message: Message, files: &[NewFile]) -> Outcome<Said> {
+        let files = files.iter().map(|file| self.store(file)).collect::<Outcome<Vec<_>>>()?;
+        if files.len() > 1 {
+            message.extra.insert("media_group_id".into(), json!(self.next_serial().to_string()));
         }
         let rest = Message { text: Formatted::default(), reply_to: None, ..message.clone() };
-        let said = self.arrive(id, message, &user, Some(first))?;
+        let mut said = refused(400, "files: none");
         for file in files {
-            self.arrive(id, rest.clone(), &user, Some(file))?;
+            let next = if said.is_err() { message.clone() } else { rest.clone() };
+            let arrived = self.arrive(id, next, user, Some(file))?;
+            said = said.or(Ok(arrived));
         }
-        Ok(said)
+        said
     }
 
     fn admit(&mut self, id: i64, user: &User) -> Outcome<()> {
@@ -77,18 +93,14 @@ impl World {
     }
 
     /// The text with the marks that a client of the platform sets.
-    fn spoken(&self, say: &Say) -> Formatted {
+    fn spoken(&self, text: &str, mention: bool) -> Formatted {
         let handle = format!("@{}", self.username);
-        let text = if say.mention && !say.text.contains(&handle) {
-            format!("{handle} {}", say.text)
-        } else {
-            say.text.clone()
-        };
+        let text = if mention && !text.contains(&handle) { format!("{handle} {text}") } else { text.to_owned() };
         let mut done = Formatted::plain(text).settle();
         // A name too short to be found by itself is a mention all the same when it is the bot's.
         let at = done.text.find(&handle).map(|at| units(&done.text[..at]));
         if let Some(at) = at.filter(|at| {
-            say.mention && !done.entities.iter().any(|entity| entity.kind == "mention" && entity.offset == *at)
+            mention && !done.entities.iter().any(|entity| entity.kind == "mention" && entity.offset == *at)
         }) {
             done.entities.push(Entity::new("mention", at, units(&handle)));
         }

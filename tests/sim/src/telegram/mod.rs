@@ -47,6 +47,8 @@ use world::World;
 pub struct Setup {
     /// The user name of the first bot that shows itself.
     pub username: String,
+    /// The tokens that are good; with none every well-formed one is, and its first use makes the bot.
+    pub tokens: Vec<String>,
     /// Whether a bot sees of a group only what is meant for it.
     pub privacy: bool,
     pub limits: Limits,
@@ -54,7 +56,7 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { username: "toolgate_bot".into(), privacy: false, limits: Limits::default() }
+        Self { username: "toolgate_bot".into(), tokens: Vec::new(), privacy: false, limits: Limits::default() }
     }
 }
 
@@ -67,7 +69,7 @@ pub struct Telegram {
 
 impl Telegram {
     pub fn new(setup: Setup, stop: CancellationToken) -> Self {
-        let mut world = World::new(setup.username, setup.privacy, setup.limits);
+        let mut world = World::new(setup);
         world.add_chat("general", cast::ChatKind::Supergroup, "General");
         Self { world: Mutex::new(world), updates: watch::Sender::new(0), stop }
     }

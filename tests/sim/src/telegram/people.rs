@@ -35,7 +35,7 @@ pub fn refused<T>(status: u16, why: impl Into<String>) -> Outcome<T> {
     Err(Refused { status, why: why.into() })
 }
 
-/// What a person writes. `thread` is a topic's name or number; naming one makes a group a forum.
+/// What a person writes; a text too long for one message becomes several. `thread` is a topic's name or number; naming one makes a group a forum.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Say {
@@ -48,6 +48,8 @@ pub struct Say {
     /// Puts the bot's name before the text, unless it stands there already.
     pub mention: bool,
     pub language_code: Option<String>,
+    /// The user is another bot.
+    pub bot: bool,
 }
 
 impl Say {

@@ -35,9 +35,7 @@ impl World {
             return refused(400, "user: a name is needed");
         }
         let Some(user) = self.user(name) else { return refused(409, "too many people") };
-        if language.is_some()
-            && let Some(known) = self.users.get_mut(name)
-        {
+        if let Some(known) = self.users.get_mut(name).filter(|_| language.is_some()) {
             known.language = language;
         }
         Ok(self.users.get(name).cloned().unwrap_or(user))

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::any;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::params::MAX_BODY;
 use super::{ApiError, Params, Telegram};
@@ -49,6 +49,11 @@ async fn download(State(telegram): State<Arc<Telegram>>, Path((bot, path)): Path
     }
 }
 
-fn answer(status: u16, body: serde_json::Value) -> Response {
-    (StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Json(body)).into_response()
+fn answer(status: u16, body: Value) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let wait = body["parameters"]["retry_after"].as_u64().map(|seconds| [(RETRY_AFTER, seconds.to_string())]);
+    match wait {
+        Some(wait) => (status, wait, Json(body)).into_response(),
+        None => (status, Json(body)).into_response(),
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
+use super::Setup;
 use super::cast::{Author, Bot, Chat, ChatKind, Message, Standing, User};
 use super::fault::Faults;
 use super::files::Files;
@@ -54,6 +55,8 @@ pub struct Stats {
 #[derive(Debug)]
 pub struct World {
     pub username: String,
+    /// The tokens that are good; with none every well-formed one is.
+    pub tokens: Vec<String>,
     pub privacy: bool,
     pub limits: Limits,
     pub bots: BTreeMap<String, Bot>,
@@ -83,11 +86,12 @@ fn digest(name: &str) -> i64 {
 }
 
 impl World {
-    pub fn new(username: String, privacy: bool, limits: Limits) -> Self {
+    pub fn new(setup: Setup) -> Self {
         Self {
-            username,
-            privacy,
-            limits,
+            username: setup.username,
+            tokens: setup.tokens,
+            privacy: setup.privacy,
+            limits: setup.limits,
             bots: BTreeMap::new(),
             users: BTreeMap::new(),
             chats: BTreeMap::new(),
@@ -109,7 +113,8 @@ impl World {
     pub fn bot(&mut self, token: &str) -> Option<&mut Bot> {
         let (id, secret) = token.split_once(':')?;
         let legal = !secret.is_empty() && secret.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-'));
-        let id: i64 = id.parse().ok().filter(|id| *id > 0 && legal)?;
+        let known = self.tokens.is_empty() || self.tokens.iter().any(|known| known == token);
+        let id: i64 = id.parse().ok().filter(|id| *id > 0 && legal && known)?;
         if !self.bots.contains_key(token) {
             if self.bots.len() >= 100 {
                 return None;
@@ -145,7 +150,7 @@ impl World {
             while self.users.values().any(|user| user.id == id) {
                 id += 1;
             }
-            self.users.insert(name.to_owned(), User { id, name: name.to_owned(), language: None });
+            self.users.insert(name.to_owned(), User { id, name: name.to_owned(), language: None, is_bot: false });
         }
         self.users.get(name).cloned()
     }

@@ -1,8 +1,9 @@
 //! The people's side over HTTP, and who may use it.
 
 use serde_json::{Value, json};
+use sim::telegram::Setup;
 
-use crate::rig::{Rig, start};
+use crate::rig::{Rig, start, start_setup};
 
 #[tokio::test]
 async fn a_press_names_a_button_by_data_or_text_and_is_answered_once() {
@@ -53,6 +54,35 @@ async fn what_people_write_carries_the_marks_of_the_platform() {
     assert_eq!(updates[1]["message"]["reply_to_message"]["message_id"], first);
     assert_eq!(updates[1]["message"]["from"]["language_code"], "de");
     assert_eq!(updates[2]["message"]["text"], r#"/weather city="New York""#);
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_text_too_long_for_one_message_arrives_in_parts() {
+    let rig = start().await;
+    let (_, first) = rig.say("dm:ann", "ann", &"😀".repeat(5_000)).await;
+    let updates = rig.ok("getUpdates", json!({})).await;
+    let lengths: Vec<_> =
+        (0..3).filter_map(|n| updates[n]["message"]["text"].as_str()).map(|text| text.chars().count()).collect();
+    assert_eq!((first, lengths), (1, vec![2_048, 2_048, 904]));
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn another_bot_is_marked_as_one() {
+    let rig = start().await;
+    rig.control("say", json!({"conversation": "general", "user": "helper", "text": "beep", "bot": true})).await;
+    let updates = rig.ok("getUpdates", json!({})).await;
+    assert_eq!(updates[0]["message"]["from"]["is_bot"], json!(true));
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn with_known_tokens_others_are_refused() {
+    let rig = start_setup(Setup { tokens: vec!["1:good".into()], ..Setup::default() }).await;
+    assert_eq!(rig.refusal("getMe", json!({})).await, "401 Unauthorized");
+    let good = rig.http.get(format!("{}/telegram/bot1:good/getMe", rig.running.url)).send().await.expect("an answer");
+    assert_eq!(good.status(), 200);
     rig.end().await;
 }
 

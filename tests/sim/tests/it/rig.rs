@@ -18,13 +18,17 @@ pub async fn start() -> Rig {
 }
 
 pub async fn start_with(limits: Limits) -> Rig {
+    start_setup(Setup { limits, ..Setup::default() }).await
+}
+
+pub async fn start_setup(telegram: Setup) -> Rig {
     static RING: Once = Once::new();
     RING.call_once(|| {
         // A second installation is refused, which is what is wanted.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let stop = CancellationToken::new();
-    let options = Options { telegram: Setup { limits, ..Setup::default() }, ..Options::default() };
+    let options = Options { telegram, ..Options::default() };
     let running = sim::serve(options, stop.clone()).await.expect("a free port on loopback");
     Rig { running, http: reqwest::Client::builder().no_proxy().build().expect("a client"), stop }
 }
