@@ -186,7 +186,7 @@ struct Wanted {
 }
 
 async fn transcript(State(telegram): Shared, Query(wanted): Query<Wanted>) -> Response {
-    let patience = Duration::from_secs_f64(wanted.wait.clamp(0.0, 60.0));
+    let patience = Duration::try_from_secs_f64(wanted.wait.min(60.0)).unwrap_or_default();
     let new = telegram.first(wanted.conversation.as_deref(), wanted.after, |_| true);
     // Without an entry in time the answer is an empty list.
     let _ = tokio::time::timeout(patience, new).await;

@@ -200,3 +200,107 @@ fn refuse(world: &mut World, method: &str, error: ApiError) -> Result<Value, Api
     }
     Err(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Say, Setup};
+    use super::*;
+    use proptest::prelude::*;
+    use tokio_util::sync::CancellationToken;
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let texts = vec![
+            "",
+            "1",
+            "-1",
+            "true",
+            "HTML",
+            "MarkdownV2",
+            "<b>x",
+            "*_",
+            "{}",
+            "[]",
+            "[1]",
+            "attach://x",
+            "typing",
+            "General",
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-3_i64..5).prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            prop::sample::select(texts).prop_map(Value::from),
+            "\\PC{0,8}".prop_map(Value::from),
+        ];
+        let names = prop::sample::select(vec![
+            "message_id",
+            "type",
+            "offset",
+            "length",
+            "inline_keyboard",
+            "text",
+            "url",
+            "emoji",
+            "media",
+        ]);
+        leaf.prop_recursive(3, 12, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((names.clone(), inner), 0..4).prop_map(|fields| Value::Object(
+                    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+                )),
+            ]
+        })
+    }
+
+    fn any_params() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+        let names = prop::sample::select(vec![
+            "text",
+            "caption",
+            "parse_mode",
+            "entities",
+            "caption_entities",
+            "reply_markup",
+            "reply_parameters",
+            "message_id",
+            "message_thread_id",
+            "media",
+            "document",
+            "reaction",
+            "action",
+            "commands",
+            "scope",
+            "language_code",
+            "offset",
+            "limit",
+            "allowed_updates",
+            "draft_id",
+            "user_id",
+            "name",
+            "url",
+            "from_chat_id",
+            "callback_query_id",
+            "file_id",
+        ]);
+        prop::collection::vec((names, any_value()), 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn any_parameters_of_any_method_are_answered(params in any_params(), method in 0..METHODS.len(), known in any::<bool>()) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+            let telegram = Telegram::new(Setup::default(), CancellationToken::new());
+            let said = telegram.say(Say::new("general", "ann", "hello")).expect("said");
+            let mut values: serde_json::Map<String, Value> = params.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            if known {
+                values.insert("chat_id".into(), json!(said.chat));
+            }
+            let params = Params { values, uploads: Vec::new() };
+            let ending = runtime.block_on(telegram.request("1:x", METHODS[method].name, Ok(params)));
+            let (status, body) = ending.wire().expect("no fault was ordered");
+            prop_assert_eq!(status == 200, body["ok"] == json!(true));
+        }
+    }
+}

@@ -209,6 +209,9 @@ impl World {
         if self.bots.is_empty() {
             return refused(409, "event: no bot has shown itself yet");
         }
+        if event["update_id"].as_i64().is_some_and(|id| !(0..1 << 53).contains(&id)) {
+            return refused(400, "event: update_id is out of range");
+        }
         self.stats.received += 1;
         let mut last = 0;
         for bot in self.bots.values_mut() {

@@ -139,8 +139,8 @@ impl Meter {
     /// Makes a bot wait because somebody wants to see how it does.
     pub fn hold(&mut self, scope: Scope, seconds: f64, method: Option<String>) -> ApiError {
         let now = Instant::now();
-        let whole = seconds.ceil().max(1.0);
-        self.wait(scope, Wait { since: now, until: now + Duration::from_secs_f64(whole.min(1e8)), method });
+        let whole = seconds.ceil().clamp(1.0, 1e8);
+        self.wait(scope, Wait { since: now, until: now + Duration::from_secs_f64(whole), method });
         ApiError::too_many(whole as u64)
     }
 
@@ -187,7 +187,7 @@ impl Meter {
         if wait <= 0.0 {
             return Ok(());
         }
-        let whole = wait.ceil().max(1.0);
+        let whole = wait.ceil().clamp(1.0, 1e8);
         self.wait(scope, Wait { since: now, until: now + Duration::from_secs_f64(whole), method: None });
         Err(ApiError::too_many(whole as u64))
     }
