@@ -88,7 +88,12 @@ pub async fn run(mut call: Permitted, cx: RunCx<'_>) -> Report {
         let until = if attempts == 1 { times.first } else { times.next() };
         let end = Attempt { call: &call, cx: &cx, notes: &notes, number: attempts, until }.run().await;
         match wait_before_next(&tool.spec, attempts, &end) {
-            Some(wait) if Instant::now() + wait < times.last => tokio::time::sleep(wait).await,
+            Some(wait) if Instant::now() + wait < times.last => {
+                let wait = tokio::time::sleep(wait);
+                if line::in_time(wait, cx.cancel, times.last).await.is_err() {
+                    break End::Cancelled;
+                }
+            }
             Some(_) | None => break end,
         }
     };
@@ -164,7 +169,7 @@ fn settle(report: &mut Report, tool: &Tool, end: End, seen: Seen, times: &Times)
     report.request = seen.request;
     let effect = seen.effect.unwrap_or(Effect::Unknown);
     report.result = match end {
-        End::Done(value) => checked(tool, value, &mut report.marks),
+        End::Done(value) => contained(tool, || checked(tool, value, &mut report.marks)),
         End::Job => Err(Failure::fatal(Code::Internal, "the endpoint gave a job back, and jobs are not active")
             .effect(Effect::Unknown)),
         End::Failed(failure) => {
@@ -181,6 +186,14 @@ fn settle(report: &mut Report, tool: &Tool, end: End, seen: Seen, times: &Times)
             Err(Failure::fatal(Code::Panic, format!("'{}' panicked: {words}", tool.name)).effect(effect))
         }
     };
+}
+
+/// A crash while an answer is checked is a defect like any other, and this call's alone.
+fn contained(tool: &Tool, check: impl FnOnce() -> Result<Value, Failure>) -> Result<Value, Failure> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).unwrap_or_else(|payload| {
+        let cause = format!("the answer of '{}' could not be checked: {}", tool.name, attempt::words(payload));
+        Err(Failure::fatal(Code::Panic, cause).effect(Effect::Unknown))
+    })
 }
 
 /// Checks an answer against what the tool declares, and converts it as arguments are converted.

@@ -56,28 +56,30 @@ impl Registry {
         let _alone = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self.current.load_full();
         let mut sources = files::natives(natives);
-        let mut errors = Vec::new();
-        sources.extend(files::collect(paths, &mut errors));
+        sources.extend(files::collect(paths));
         let mut offer = merge::merge(sources, &last);
-        errors.append(&mut offer.errors);
+        let (mut errors, mut warnings) = (offer.errors, offer.warnings);
         let mut tools = BTreeMap::new();
         for spec in offer.chosen {
             let name = spec.name.clone();
-            match self.tool(spec, &last, &mut offer.warnings) {
+            match self.tool(spec, &last, &mut warnings) {
                 Ok(tool) => drop(tools.insert(name, tool)),
-                Err(error) => {
-                    errors.push(error.clone());
+                Err(no) => {
+                    let error = match no {
+                        NoTool::Wrong(error) => told(error, &mut errors),
+                        NoTool::Inactive(why) => told(why, &mut warnings),
+                    };
                     offer.refused.push(Refusal { name: Some(name.to_string()), error, loses: Loses::Tool });
                 }
             }
         }
-        let quarantined = merge::keep(offer.refused, &last, &mut tools, &mut errors);
+        let quarantined = merge::keep(offer.refused, &last, &mut tools, &mut errors, &mut warnings);
         let by_place = |e: &SpecError| (e.file.clone(), e.line, e.column);
         errors.sort_by_key(by_place);
-        offer.warnings.sort_by_key(by_place);
+        warnings.sort_by_key(by_place);
         let snapshot = Snapshot::following(&last, tools.into_values().collect(), quarantined);
         self.current.store(snapshot.clone());
-        Loaded { snapshot, errors, warnings: offer.warnings }
+        Loaded { snapshot, errors, warnings }
     }
 
     /// The newest snapshot.
@@ -86,7 +88,7 @@ impl Registry {
     }
 
     /// Makes the tool of a spec, or says why there is none.
-    fn tool(&self, spec: Spec, last: &Snapshot, warnings: &mut Vec<SpecError>) -> Result<Arc<Tool>, SpecError> {
+    fn tool(&self, spec: Spec, last: &Snapshot, warnings: &mut Vec<SpecError>) -> Result<Arc<Tool>, NoTool> {
         let before = last.get(&spec.name);
         let schema = compile(&spec, "parameters", &spec.parameters)?;
         warn(&spec, "parameters", &schema, warnings);
@@ -99,7 +101,7 @@ impl Registry {
             None => None,
         };
         examples(&spec, &schema, warnings);
-        is_active(&spec)?;
+        is_active(&spec).map_err(NoTool::Inactive)?;
         if let Some(tool) = before.filter(|tool| tool.spec.is_same_as(&spec)) {
             return Ok(tool.clone());
         }
@@ -111,6 +113,25 @@ impl Registry {
         };
         Ok(Arc::new(Tool::new(Arc::new(spec), schema, returns, endpoint, guard)))
     }
+}
+
+/// Why a spec makes no tool.
+enum NoTool {
+    Wrong(SpecError),
+    /// There is nothing wrong with it; this version cannot run it.
+    Inactive(SpecError),
+}
+
+impl From<SpecError> for NoTool {
+    fn from(error: SpecError) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+/// Adds what is told to a list.
+fn told(error: SpecError, list: &mut Vec<SpecError>) -> SpecError {
+    list.push(error.clone());
+    error
 }
 
 /// Refuses what this version cannot run, rather than running it otherwise than its owner wrote.

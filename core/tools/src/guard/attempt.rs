@@ -109,7 +109,7 @@ impl Drop for Contained<'_> {
 }
 
 /// What a panic said.
-fn words(payload: Box<dyn Any + Send>) -> String {
+pub fn words(payload: Box<dyn Any + Send>) -> String {
     let words = payload
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

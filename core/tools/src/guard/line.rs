@@ -128,7 +128,12 @@ impl Drop for Waiter<'_> {
     }
 }
 
-async fn in_time<T>(work: impl Future<Output = T>, cancel: &CancellationToken, until: Instant) -> Result<T, NoPlace> {
+/// The work's end, unless somebody stops it or time is up first.
+pub async fn in_time<T>(
+    work: impl Future<Output = T>,
+    cancel: &CancellationToken,
+    until: Instant,
+) -> Result<T, NoPlace> {
     let (work, clock) = (pin!(unconstrained(work)), pin!(tokio::time::sleep_until(until)));
     tokio::select! {
         biased;

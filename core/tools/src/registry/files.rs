@@ -1,11 +1,11 @@
 //! Finds and reads spec files.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
-use crate::spec::{FILE_MAX, SpecError};
+use crate::spec::FILE_MAX;
 
 /// A text with specs in it, or why it could not be read.
 pub struct Source {
@@ -19,34 +19,30 @@ pub fn natives(natives: &[(&str, &str)]) -> Vec<Source> {
     natives.iter().map(source).collect()
 }
 
-/// Every file of the paths, folders in the order of names.
-pub fn collect(paths: &[PathBuf], errors: &mut Vec<SpecError>) -> Vec<Source> {
-    let mut files = Vec::new();
+/// Every file of the paths, folders in the order of names. What cannot be looked at is a source too, so that its
+/// tools are not taken for removed.
+pub fn collect(paths: &[PathBuf]) -> Vec<Source> {
+    let mut sources = Vec::new();
     for path in paths {
-        let found = if path.is_dir() { folder(path, 1, &mut files) } else { file(path, &mut files) };
-        if let Err(error) = found {
-            errors.push(SpecError {
-                file: path.display().to_string(),
-                line: 1,
-                column: 1,
-                message: format!("cannot be read: {error}"),
-                hint: None,
-            });
+        match path.is_dir() {
+            true => folder(path, 1, &mut sources),
+            false => sources.push(Source { label: path.display().to_string(), text: read(path) }),
         }
     }
     let mut seen = std::collections::HashSet::new();
-    files.retain(|file| seen.insert(file.clone()));
-    files.iter().map(|file| Source { label: file.display().to_string(), text: read(file) }).collect()
+    sources.retain(|source| seen.insert(source.label.clone()));
+    sources
 }
 
-fn file(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    fs::metadata(path)?;
-    files.push(path.to_owned());
-    Ok(())
-}
-
-fn folder(path: &Path, levels: u32, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    let mut inside = fs::read_dir(path)?.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>()?;
+fn folder(path: &Path, levels: u32, sources: &mut Vec<Source>) {
+    let inside = fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let mut inside: Vec<_> = match inside {
+        Ok(entries) => entries.iter().map(|entry| entry.path()).collect(),
+        Err(error) => {
+            let text = Err(format!("cannot be read: {error}"));
+            return sources.push(Source { label: path.display().to_string(), text });
+        }
+    };
     inside.sort();
     for path in inside {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -57,20 +53,19 @@ fn folder(path: &Path, levels: u32, files: &mut Vec<PathBuf>) -> io::Result<()> 
         let is_yaml = path.extension().is_some_and(|e| e == "yaml" || e == "yml");
         if path.is_dir() {
             if levels > 0 {
-                folder(&path, levels - 1, files)?;
+                folder(&path, levels - 1, sources);
             }
         } else if is_yaml {
-            files.push(path);
+            sources.push(Source { label: path.display().to_string(), text: read(&path) });
         }
     }
-    Ok(())
 }
 
 fn read(path: &Path) -> Result<String, String> {
     let size = fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?.len();
     if size > FILE_MAX as u64 {
-        return Err("is larger than 4 MiB".to_owned());
+        return Err("the file is larger than 4 MiB".to_owned());
     }
     let bytes = fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
-    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text".to_owned())
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    path::Path,
     sync::Arc,
 };
 
@@ -36,7 +37,8 @@ pub enum Loses {
     Nothing,
     /// The one of its name.
     Tool,
-    /// Whatever the file held before and does not hold now: half of a name may have been written.
+    /// Whatever the file (or a file of the folder) held before and does not hold now: of what is half written not even
+    /// the name can be trusted.
     File,
 }
 
@@ -45,7 +47,7 @@ pub fn merge(sources: Vec<Source>, last: &Snapshot) -> Offer {
     let mut specs = Vec::new();
     for source in sources {
         match source.text {
-            Err(why) => offer.refuse_file(&source.label, format!("the file {why}")),
+            Err(why) => offer.refuse_file(&source.label, why),
             Ok(text) => {
                 let mut parsed = spec::parse(&source.label, &text);
                 let was_used = last.tools().iter().any(|tool| tool.spec.source().0 == source.label);
@@ -116,6 +118,7 @@ pub fn keep(
     last: &Snapshot,
     tools: &mut BTreeMap<Arc<str>, Arc<Tool>>,
     errors: &mut [SpecError],
+    warnings: &mut [SpecError],
 ) -> Vec<Quarantine> {
     let mut kept: Vec<Vec<Arc<Tool>>> = vec![Vec::new(); refused.len()];
     // What bears the name of a lost tool answers for it before the rest of its file does.
@@ -136,7 +139,7 @@ pub fn keep(
             continue;
         }
         let names: Vec<_> = kept.iter().map(|tool| format!("'{}'", tool.name)).collect();
-        if let Some(told) = errors.iter_mut().find(|e| **e == error) {
+        if let Some(told) = errors.iter_mut().chain(&mut *warnings).find(|e| **e == error) {
             let stays = format!("the last good version of {} stays in use", names.join(", "));
             told.hint = Some(told.hint.take().map_or(stays.clone(), |hint| format!("{hint}; {stays}")));
         }
@@ -149,7 +152,7 @@ pub fn keep(
 impl Refusal {
     fn is_loss_of(&self, tool: &Tool, by_name: bool) -> bool {
         let is_named = self.name.as_deref() == Some(&*tool.name);
-        let is_of_file = tool.spec.source().0 == self.error.file;
+        let is_of_file = Path::new(tool.spec.source().0).starts_with(&self.error.file);
         match (self.loses, by_name) {
             (Loses::Nothing, _) | (Loses::Tool, false) => false,
             (Loses::Tool, true) => is_named,

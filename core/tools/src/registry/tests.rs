@@ -55,6 +55,10 @@ impl Desk {
         for error in &loaded.errors {
             writeln!(out, "error {error}").unwrap();
         }
+        // Of the warnings only what keeps a tool out; the rest is the specs' to test.
+        for warning in loaded.warnings.iter().filter(|w| w.message.contains("are not active")) {
+            writeln!(out, "warning {warning}").unwrap();
+        }
         let folder = format!("{}/", self.folder.path().display());
         expected.assert_eq(&out.replace(&folder, ""));
     }
@@ -150,6 +154,33 @@ fn a_file_that_cannot_be_read_keeps_its_tools() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_read_keeps_its_tools() {
+    let desk = Desk::new();
+    let folder = desk.path("in");
+    desk.write("in/a.yaml", &spec("one", "good"));
+    let paths = [folder.clone()];
+    desk.registry.load(&paths);
+    fs::rename(&folder, desk.path("out")).unwrap();
+    let loaded = desk.registry.load(&paths);
+    assert!(loaded.snapshot.get("one").is_some() && loaded.snapshot.quarantined()[0].kept);
+    assert_eq!(loaded.errors.len(), 1);
+}
+
+#[test]
+fn a_tool_that_becomes_what_cannot_be_run_keeps_its_last_version() {
+    let desk = Desk::new();
+    desk.write("a.yaml", &spec("one", "good"));
+    desk.load();
+    desk.write("a.yaml", "name: one\nendpoint: { url: 'https://a.test', credential: api }\n");
+    desk.check(expect![[r#"
+        generation 2
+        tool one a.yaml:1: good
+        kept one a.yaml:2: credentials are not active in this version, and without its credential the tool is not published
+        warning a.yaml:2:36: credentials are not active in this version, and without its credential the tool is not published: the last good version of 'one' stays in use
+    "#]]);
+}
+
+#[test]
 fn a_half_written_file_never_loses_a_tool() {
     let desk = Desk::new();
     let whole = format!(
@@ -207,11 +238,11 @@ fn what_this_version_cannot_run_is_not_offered() {
         out remote a.yaml:2: endpoints of type mcp are not active in this version
         out secret a.yaml:10: credentials are not active in this version, and without its credential the tool is not published
         out shell a.yaml:5: endpoints of type command are not active in this version
-        error a.yaml:2:13: endpoints of type mcp are not active in this version
-        error a.yaml:5:13: endpoints of type command are not active in this version
-        error a.yaml:10:3: credentials are not active in this version, and without its credential the tool is not published
         error a.yaml:13:27: no native tool is called 'nobody'
         error a.yaml:16:34: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
+        warning a.yaml:2:13: endpoints of type mcp are not active in this version
+        warning a.yaml:5:13: endpoints of type command are not active in this version
+        warning a.yaml:10:3: credentials are not active in this version, and without its credential the tool is not published
     "#]]);
 }
 
