@@ -3,6 +3,7 @@
 //! Reading order: `record` (a turn as small named parts), `rows` (nodes of trees), then the two stores, whose files
 //! have the same names.
 
+mod in_redis;
 mod in_sqlite;
 pub mod owner;
 mod pack;
@@ -77,7 +78,29 @@ pub async fn open(url: &str, options: Options) -> Result<Stores, OpenError> {
             let opened = tokio::task::spawn_blocking(move || in_sqlite::open(&path, options)).await;
             opened.map_err(|error| OpenError::Unreachable(format!("sqlite cannot be opened: {error}")))?
         }
-        Place::Redis(_) => Err(OpenError::Url("redis is not there yet".into())),
+        Place::Redis(url) => in_redis::open(&url, options).await,
+    }
+}
+
+/// What can be lost with the store as it is set up, one sentence each; nothing when all is well.
+pub async fn warnings(url: &str, options: &Options) -> Result<Vec<String>, OpenError> {
+    match Place::of(url)? {
+        Place::Sqlite(path) if path == ":memory:" => {
+            Ok(vec!["the store is a temporary file: everything is lost when the gateway ends".to_owned()])
+        }
+        Place::Sqlite(_) if options.sync_full => Ok(Vec::new()),
+        Place::Sqlite(_) => {
+            Ok(vec!["a loss of power may lose the last messages; 'store_sync: full' prevents it".to_owned()])
+        }
+        Place::Redis(url) => in_redis::warnings(&url).await,
+    }
+}
+
+/// The store's address without what is secret in it, for people.
+pub fn describe(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://{place}"),
+        _ => url.to_owned(),
     }
 }
 

@@ -138,3 +138,22 @@ fn id_bytes(turn: TurnId) -> [u8; 16] {
 fn id_of(bytes: [u8; 16]) -> TurnId {
     TurnId(ulid::Ulid::from_bytes(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_in_memory_leaves_nothing_behind() {
+        let temporary = Temporary::new();
+        let path = temporary.0.clone();
+        let db = connect(&path, &Options::default()).unwrap();
+        make_tables(&db).unwrap();
+        File::create(lock_path(&path)).unwrap();
+        assert!(path.exists());
+        drop(temporary);
+        for end in ["", "-wal", "-shm", ".lock"] {
+            assert!(!PathBuf::from(format!("{}{end}", path.display())).exists(), "{end}");
+        }
+    }
+}

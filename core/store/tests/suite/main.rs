@@ -3,6 +3,8 @@
 mod ground;
 mod make;
 mod memory;
+mod redis_only;
+mod sqlite_only;
 mod trees;
 mod turns;
 
@@ -14,6 +16,12 @@ macro_rules! facts {
             $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $fact() {
                 crate::$file::$fact(crate::Ground::sqlite()).await;
+            })*)*
+        }
+        mod redis {
+            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $fact() {
+                crate::$file::$fact(crate::Ground::redis().await).await;
             })*)*
         }
     };
