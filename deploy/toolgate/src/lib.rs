@@ -5,3 +5,6 @@
 
 pub mod config;
 pub mod demo;
+pub mod ink;
+pub mod table;
+pub mod tree;

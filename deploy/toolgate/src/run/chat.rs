@@ -1,0 +1,252 @@
+//! `toolgate chat`: the gateway in a terminal. Ctrl+C stops the turn, twice leaves.
+
+use std::{
+    io::IsTerminal,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use contract::{
+    Accepted, Address, Content, Heard, Inbox, Kind, Message, Platform, Reply, Sender, TurnEvent, TurnId,
+};
+use dispatch::{Gateway, say, tree};
+use futures_util::StreamExt;
+use reedline::{FileBackedHistory, Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    config::Config,
+    run::{
+        Ended,
+        gateway::{self, open_store},
+        loader::Sources,
+    },
+};
+
+/// What a line of input came to.
+enum Input {
+    Line(String, oneshot::Sender<()>),
+    Leave,
+}
+
+/// Talks until the person leaves. With input that is no terminal: a message per line, then ends.
+pub async fn chat(config: &Config, sources: Sources, show_tree: bool) -> Result<(), Ended> {
+    let stores = open_store(config).await?;
+    let running = gateway::open(sources, stores, Duration::from_secs(2)).await?;
+    running.start(Vec::new())?;
+    wait_until_ours(&running.gateway).await?;
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let talk = Talk { gateway: running.gateway.clone(), colour, show_tree, said: AtomicU64::new(0) };
+    let (lines, mut inputs) = mpsc::channel(1);
+    let interactive = std::io::stdin().is_terminal();
+    // Line editing blocks, so it has a thread of its own; it ends with the last line or the receiver.
+    let reader = std::thread::spawn(move || if interactive { edit_lines(&lines) } else { read_lines(&lines) });
+    if interactive {
+        talk.greet();
+    }
+    while let Some(Input::Line(line, done)) = inputs.recv().await {
+        talk.turn(&line).await;
+        let _ = done.send(());
+    }
+    drop(inputs);
+    running.stop(None).await;
+    if reader.join().is_err() {
+        return Err(Ended::Failed("the line editor crashed".into()));
+    }
+    Ok(())
+}
+
+/// One process owns a store's turns.
+async fn wait_until_ours(gateway: &Gateway) -> Result<(), Ended> {
+    for _ in 0..100 {
+        if gateway.partitions_held() > 0 {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Err(Ended::Again(
+        "another gateway works on this store; talk to it by HTTP, or name another store with --store sqlite:chat.db".into(),
+    ))
+}
+
+fn read_lines(lines: &mpsc::Sender<Input>) {
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        if !send(lines, line) {
+            return;
+        }
+    }
+}
+
+fn edit_lines(lines: &mpsc::Sender<Input>) {
+    let mut editor = Reedline::create();
+    if let Some(history) = history_file().and_then(|file| FileBackedHistory::with_file(1_000, file).ok()) {
+        editor = editor.with_history(Box::new(history));
+    }
+    let mut interrupted = false;
+    loop {
+        match editor.read_line(&You) {
+            Ok(Signal::Success(line)) => {
+                interrupted = false;
+                if !line.trim().is_empty() && !send(lines, line) {
+                    return;
+                }
+            }
+            Ok(Signal::CtrlC) if !interrupted => {
+                interrupted = true;
+                print("(Ctrl+C again leaves)\n");
+            }
+            Ok(_) | Err(_) => {
+                let _ = lines.blocking_send(Input::Leave);
+                return;
+            }
+        }
+    }
+}
+
+fn history_file() -> Option<std::path::PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(std::path::PathBuf::from);
+    let folder = state.or_else(|| Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".local/state")))?;
+    let folder = folder.join("toolgate");
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("chat-history"))
+}
+
+/// Hands a line over and waits until its turn has ended. False when nobody listens any more.
+fn send(lines: &mpsc::Sender<Input>, line: String) -> bool {
+    let (done, ended) = oneshot::channel();
+    lines.blocking_send(Input::Line(line, done)).is_ok() && ended.blocking_recv().is_ok()
+}
+
+struct You;
+
+impl Prompt for You {
+    fn render_prompt_left(&self) -> std::borrow::Cow<'_, str> {
+        "you".into()
+    }
+    fn render_prompt_right(&self) -> std::borrow::Cow<'_, str> {
+        "".into()
+    }
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> std::borrow::Cow<'_, str> {
+        "> ".into()
+    }
+    fn render_prompt_multiline_indicator(&self) -> std::borrow::Cow<'_, str> {
+        "… ".into()
+    }
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> std::borrow::Cow<'_, str> {
+        format!("(search: {}) ", search.term).into()
+    }
+}
+
+struct Talk {
+    gateway: Gateway,
+    colour: bool,
+    show_tree: bool,
+    said: AtomicU64,
+}
+
+impl Talk {
+    fn greet(&self) {
+        let tools = self.gateway.snapshot().tools.tools().len();
+        print(&format!(
+            "Toolgate in your terminal, {tools} tools. /help tells what can be done; Ctrl+C stops a turn, twice leaves.\n"
+        ));
+    }
+
+    async fn turn(&self, line: &str) {
+        let accepted = match self.gateway.accept(self.message(line)).await {
+            Ok(accepted) => accepted,
+            Err(down) => return print(&format!("not taken: {down}\n")),
+        };
+        match accepted {
+            Accepted::Turn { id, .. } => self.follow(id).await,
+            Accepted::Signal(words) => print(&format!("{words}\n")),
+            Accepted::NotForUs => {}
+        }
+    }
+
+    fn message(&self, line: &str) -> Message {
+        let n = self.said.fetch_add(1, Ordering::Relaxed);
+        let user = std::env::var("USER").unwrap_or_else(|_| "operator".into());
+        let mut address = Address::new(Platform::Console, "terminal", "chat");
+        address.direct = true;
+        Message {
+            key: format!("{}:{n}", TurnId::new()),
+            address,
+            sender: Sender { id: user.clone(), name: user },
+            roles: Vec::new(),
+            kind: Kind::Text { text: line.to_owned() },
+            heard: Heard::Direct,
+            files: Vec::new(),
+            quote: None,
+            from_bot: false,
+            locale: None,
+            at_ms: TurnId::new().at_ms(),
+        }
+    }
+
+    /// Shows the reply when it comes; Ctrl+C stops the turn.
+    async fn follow(&self, turn: TurnId) {
+        let mut events = self.gateway.watch(turn).await;
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(TurnEvent::End(reply)) => return self.show(turn, &reply).await,
+                    Some(_) => {}
+                    None => match self.gateway.reply(turn).await {
+                        Ok(Some(reply)) => return self.show(turn, &reply).await,
+                        Ok(None) | Err(_) => return print("the reply cannot be read just now\n"),
+                    },
+                },
+                _ = tokio::signal::ctrl_c() => {
+                    print("\nstopping\n");
+                    let _ = self.gateway.cancel(turn).await;
+                }
+            }
+        }
+    }
+
+    async fn show(&self, turn: TurnId, reply: &Arc<Reply>) {
+        print(&self.text(reply));
+        if self.show_tree && let Ok(nodes) = self.gateway.tree(turn).await && nodes.len() > 1 {
+            print(&self.dim(&tree::draw_text(&nodes, true)));
+        }
+        print(&self.dim(&format!("ref {turn}\n")));
+    }
+
+    fn text(&self, reply: &Reply) -> String {
+        let mut out = String::new();
+        for content in &reply.content {
+            let single = Reply { content: vec![content.clone()], ..Reply::default() };
+            let text = say::plain(&single);
+            match content {
+                Content::Notice(notice) => out.push_str(&self.layer(notice.layer, &text)),
+                _ => out.push_str(&text),
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn layer(&self, layer: contract::Layer, text: &str) -> String {
+        let colour = match layer {
+            contract::Layer::Validation => "33",
+            contract::Layer::Permission => "35",
+            contract::Layer::Execution => "36",
+            contract::Layer::Fatal => "31",
+        };
+        if self.colour { format!("\u{1b}[{colour}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn dim(&self, text: &str) -> String {
+        if self.colour { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the conversation is on standard output")]
+fn print(text: &str) {
+    print!("{text}");
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+}

@@ -1,0 +1,128 @@
+//! `toolgate demo`: simulators, services, gateway and the playground page in one process; no account, key or network.
+
+use std::{net::SocketAddr, path::Path};
+
+use serde::Serialize;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::{Config, Store},
+    demo::{page::Playground, services::Services, tools},
+    run::{
+        Ended,
+        gateway::{self, TelegramAccount, asked_to_stop, open_store},
+        loader::{PolicySource, Sources},
+    },
+};
+
+/// The token that the demo's bot shows the simulator; it opens nothing else.
+const TOKEN: &str = "123456789:demo-token-of-the-simulated-bot";
+
+/// What can be said on the command line.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub listen: SocketAddr,
+    pub sim_listen: SocketAddr,
+    /// Nothing: SQLite in a temporary folder.
+    pub store: Option<Store>,
+    pub json: bool,
+    pub open: bool,
+}
+
+/// Where everything is, as `--json` prints it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Places {
+    pub gateway: String,
+    pub simulators: String,
+    pub playground: String,
+    pub store: String,
+}
+
+/// Runs until it is told to stop.
+pub async fn demo(options: &Options) -> Result<(), Ended> {
+    let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir().map_err(no_folder)?;
+    let stopping = CancellationToken::new();
+    let services = Services::start().await.map_err(|e| Ended::Failed(format!("the demo services cannot start: {e}")))?;
+    let sim = sim::serve(sim::Options { listen: options.sim_listen, ..sim::Options::default() }, stopping.clone())
+        .await
+        .map_err(|e| Ended::Failed(format!("the simulators cannot start: {e}")))?;
+    let config = config(options, &folder);
+    let stores = open_store(&config).await?;
+    let sources = Sources {
+        tools: Vec::new(),
+        built_in: tools::files(&services.url()),
+        policies: PolicySource::BuiltIn(policies::demo()),
+    };
+    let running = gateway::open(sources, stores, config.limits.drain).await?;
+    let account = TelegramAccount {
+        name: "main".into(),
+        token: TOKEN.into(),
+        api_url: Some(format!("{}/telegram", sim.url)),
+    };
+    running.start(vec![account])?;
+    let web = running
+        .serve(web::Config {
+            listen: options.listen,
+            admin: None,
+            clients: Vec::new(),
+            pages: Some(Playground::new(sim.url.clone()).routes()),
+            allowed_origins: Vec::new(),
+        })
+        .await?;
+    let places = Places {
+        gateway: web.url.clone(),
+        simulators: sim.url.clone(),
+        playground: format!("{}/playground", web.url),
+        store: config.store.to_string(),
+    };
+    say(options, &places);
+    if options.open && !options.json {
+        open_page(&places.playground);
+    }
+    asked_to_stop().await;
+    running.stop(Some(web)).await;
+    stopping.cancel();
+    sim.join().await;
+    services.stop().await;
+    Ok(())
+}
+
+fn no_folder(error: std::io::Error) -> Ended {
+    Ended::Failed(format!("no temporary folder can be made: {error}"))
+}
+
+fn config(options: &Options, folder: &TempDir) -> Config {
+    let store = options.store.clone().unwrap_or_else(|| Store::Sqlite(folder.path().join("toolgate.db")));
+    let mut config = Config { listen: options.listen, store, ..Config::default() };
+    // Whoever ends a demo does not want to wait for a tool that hangs on purpose.
+    config.limits.drain = std::time::Duration::from_secs(5);
+    config
+}
+
+#[expect(clippy::print_stdout, reason = "the demo tells where it is on standard output")]
+fn say(options: &Options, places: &Places) {
+    if options.json {
+        let line = serde_json::to_string(places).expect("plain fields serialize");
+        println!("{line}");
+        return;
+    }
+    println!("The playground is ready. Open it and talk to the bot:\n");
+    println!("    {}\n", places.playground);
+    println!("  gateway      {}", places.gateway);
+    println!("  simulators   {}", places.simulators);
+    println!("  store        {}", places.store);
+    println!("\nIn another terminal, what happened to a request (its reference stands under each answer):\n");
+    println!("    toolgate trace list --store {}", places.store);
+    println!("    toolgate trace show REF --store {}\n", places.store);
+    println!("Ctrl+C ends it; nothing is left behind.");
+}
+
+/// Best effort: the address is printed anyway.
+fn open_page(url: &str) {
+    let opener = ["/usr/bin/xdg-open", "/usr/bin/open"].into_iter().find(|p| Path::new(p).exists());
+    if let Some(opener) = opener {
+        let quiet = std::process::Stdio::null;
+        let _ = std::process::Command::new(opener).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    }
+}

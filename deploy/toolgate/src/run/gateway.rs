@@ -1,0 +1,194 @@
+//! The composition: stores, snapshot, gateway, adapters, HTTP.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use contract::{Platform, records::Stores, seams::Condition};
+use dispatch::{Gateway, Options, Settings};
+use endpoints::Endpoints;
+use secrecy::SecretString;
+use telegram::Telegram;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tools::watch::{Watch, watch};
+use tracing::{error, info, warn};
+
+use crate::{
+    config::{Config, Secret, Store, StoreSync},
+    run::{
+        Ended,
+        loader::{Loader, PolicySource, Sources, report},
+    },
+};
+
+/// A gateway that runs.
+pub struct Running {
+    pub gateway: Gateway,
+    pub stores: Stores,
+    loader: Arc<Loader>,
+    adapters: TaskTracker,
+    /// Ends adapters and HTTP.
+    intake: CancellationToken,
+    _watch: Option<Watch>,
+}
+
+/// A Telegram account, with its token read.
+pub struct TelegramAccount {
+    pub name: String,
+    pub token: SecretString,
+    pub api_url: Option<String>,
+}
+
+/// Opens the configured store.
+pub async fn open_store(config: &Config) -> Result<Stores, Ended> {
+    let options = store::Options {
+        prefix: config.store_prefix.clone(),
+        sync_full: config.store_sync == StoreSync::Full,
+        keep: store::Keep {
+            done: config.limits.dedup,
+            keys_per_account: usize::try_from(config.limits.dedup_keys).unwrap_or(usize::MAX),
+            traces: config.limits.traces_kept,
+            ..store::Keep::default()
+        },
+        ..store::Options::default()
+    };
+    let url = store_url(&config.store).await?;
+    store::open(&url, options).await.map_err(|e| match e {
+        store::OpenError::Url(_) | store::OpenError::Foreign(_) => Ended::BadConfiguration(format!("store: {e}")),
+        store::OpenError::Unreachable(_) => Ended::Again(format!("store: {e}")),
+    })
+}
+
+async fn store_url(store: &Store) -> Result<String, Ended> {
+    match store {
+        Store::Sqlite(path) => Ok(format!("sqlite:{}", path.display())),
+        Store::Redis(url) => Ok(url.reveal().to_owned()),
+        Store::Secret(secret) => read(secret).await.map(|s| secrecy::ExposeSecret::expose_secret(&s).to_owned()),
+    }
+}
+
+/// A secret's present value.
+pub async fn read(secret: &Secret) -> Result<SecretString, Ended> {
+    secret.read().await.map_err(|e| Ended::BadConfiguration(e.to_string()))
+}
+
+/// Where the configuration says that tools and policies are.
+pub fn sources(config: &Config) -> Sources {
+    let folder = &config.policies;
+    // Without a folder the files that come with the gateway count: they deny what is dangerous.
+    let policies =
+        if folder.is_dir() { PolicySource::Folder(folder.clone()) } else { PolicySource::BuiltIn(policies::shipped()) };
+    Sources { tools: config.tools.iter().filter(|p| p.exists()).cloned().collect(), built_in: Vec::new(), policies }
+}
+
+/// Puts the gateway together; nothing runs yet.
+pub async fn open(sources: Sources, stores: Stores, drain: Duration) -> Result<Running, Ended> {
+    let loader = Arc::new(Loader::new(sources, Endpoints::new()));
+    let first = loader.clone();
+    let loaded = tokio::task::spawn_blocking(move || first.load()).await;
+    let (snapshot, findings) = loaded.map_err(|e| Ended::Failed(format!("tools and policies cannot be read: {e}")))?;
+    let Some(snapshot) = snapshot else { return Err(Ended::BadConfiguration(findings.errors().join("\n"))) };
+    let gateway = Gateway::open(Options {
+        stores: stores.clone(),
+        snapshot,
+        settings: Settings { drain, ..Settings::default() },
+        planner: None,
+    });
+    report(&findings, &gateway.health());
+    Ok(Running {
+        gateway,
+        stores,
+        loader,
+        adapters: TaskTracker::new(),
+        intake: CancellationToken::new(),
+        _watch: None,
+    })
+}
+
+impl Running {
+    /// Reads tools and policies again when their files change.
+    pub fn watch(&mut self) {
+        let paths: Vec<PathBuf> = self.loader.watched();
+        if paths.is_empty() {
+            return;
+        }
+        let (loader, gateway) = (self.loader.clone(), self.gateway.clone());
+        match watch(&paths, move || loader.reload(&gateway)) {
+            Ok(watch) => self._watch = Some(watch),
+            Err(error) => warn!(%error, "files are not watched; restart after a change"),
+        }
+    }
+
+    /// Starts the gateway and the adapters of these accounts.
+    pub fn start(&self, accounts: Vec<TelegramAccount>) -> Result<(), Ended> {
+        let mut adapters = Vec::new();
+        for account in accounts {
+            let config = telegram::Config { account: account.name.clone(), token: account.token, api_url: account.api_url };
+            match Telegram::new(config) {
+                Ok(adapter) => {
+                    self.gateway.connect(Platform::Telegram, &account.name, adapter.clone(), adapter.clone());
+                    adapters.push((account.name, adapter));
+                }
+                Err(stopped) => self.stopped(&account.name, &stopped),
+            }
+        }
+        self.gateway.start();
+        for (name, adapter) in adapters {
+            let (core, shutdown, health) = (self.gateway.core(), self.intake.clone(), self.gateway.health());
+            self.adapters.spawn(async move {
+                if let Err(stopped) = telegram::run(adapter, core, shutdown).await {
+                    say_stopped(&health, &name, &stopped);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn stopped(&self, account: &str, stopped: &contract::Stopped) {
+        say_stopped(&self.gateway.health(), account, stopped);
+    }
+
+    /// Serves HTTP until the gateway stops.
+    pub async fn serve(&self, config: web::Config) -> Result<web::Running, Ended> {
+        let listen: SocketAddr = config.listen;
+        web::serve(config, self.gateway.clone(), self.intake.clone()).await.map_err(|e| {
+            Ended::Failed(format!("cannot listen on {listen}: {e}; choose another address with --listen"))
+        })
+    }
+
+    /// Intake stops, turns finish, deliveries go out, the last nodes are written.
+    pub async fn stop(self, web: Option<web::Running>) {
+        info!("stopping: no new messages, running turns finish");
+        self.intake.cancel();
+        self.adapters.close();
+        if tokio::time::timeout(Duration::from_secs(10), self.adapters.wait()).await.is_err() {
+            warn!("an adapter did not stop in time");
+        }
+        self.gateway.drain().await;
+        if let Some(web) = web {
+            web.join().await;
+        }
+        info!("stopped");
+    }
+}
+
+/// An adapter's end is a condition that operators see, with what to do; the others run on.
+fn say_stopped(health: &contract::Health, account: &str, stopped: &contract::Stopped) {
+    error!(account, why = stopped.why, steps = stopped.steps.join("; "), "the Telegram adapter stopped");
+    let words = format!("{}: {}", stopped.why, stopped.steps.join("; "));
+    health.set(&format!("telegram/{account}"), Condition::Stopped(words));
+}
+
+/// Waits for Ctrl+C or SIGTERM.
+pub async fn asked_to_stop() {
+    let mut term = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(term) => term,
+        Err(error) => {
+            warn!(%error, "SIGTERM is not heard");
+            let _ = tokio::signal::ctrl_c().await;
+            return;
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = term.recv() => {}
+    }
+}

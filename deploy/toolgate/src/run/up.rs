@@ -1,0 +1,67 @@
+//! `toolgate up`: the gateway as a service.
+
+use std::sync::Arc;
+
+use tracing::info;
+
+use crate::{
+    config::{Client, Config, Secret},
+    run::{
+        Ended,
+        gateway::{self, TelegramAccount, asked_to_stop, open_store, read},
+    },
+};
+
+/// Runs until it is told to stop.
+pub async fn up(config: &Config) -> Result<(), Ended> {
+    let stores = open_store(config).await?;
+    let mut running = gateway::open(gateway::sources(config), stores, config.limits.drain).await?;
+    running.watch();
+    let mut accounts = Vec::new();
+    for account in &config.platforms.telegram {
+        accounts.push(TelegramAccount {
+            name: account.name.clone(),
+            token: read(&account.token).await?,
+            api_url: account.api_url.clone(),
+        });
+    }
+    let platforms = accounts.len();
+    running.start(accounts)?;
+    let web = running.serve(web_config(config)).await?;
+    let tools = running.gateway.snapshot().tools.tools().len();
+    info!(url = web.url, store = %config.store, tools, platforms, "toolgate is up");
+    if platforms == 0 {
+        info!("no platform is configured: only HTTP is served; see the README for connecting a bot");
+    }
+    asked_to_stop().await;
+    running.stop(Some(web)).await;
+    Ok(())
+}
+
+fn web_config(config: &Config) -> web::Config {
+    web::Config {
+        listen: config.listen,
+        admin: config.admin_token.as_ref().map(token),
+        clients: config.clients.iter().map(client).collect(),
+        pages: None,
+        allowed_origins: Vec::new(),
+    }
+}
+
+fn client(client: &Client) -> web::Client {
+    web::Client {
+        name: client.name.clone(),
+        token: token(&client.token),
+        platform: client.platform,
+        tenant: client.tenant.clone(),
+    }
+}
+
+/// Read again whenever it is used, so that a rotated token counts at once.
+fn token(secret: &Secret) -> web::Token {
+    let secret = Arc::new(secret.clone());
+    Arc::new(move || {
+        let secret = secret.clone();
+        Box::pin(async move { secret.read().await.ok() })
+    })
+}
