@@ -1,1 +1,91 @@
-//! What a tool can call: HTTP, pipelines and native functions
+//! What a tool can call: a service over HTTP, other tools in steps, or a function of the binary.
+//!
+//! Reading order: [`Endpoints`] turns a spec's endpoint into something that runs; `http`, `pipeline` and [`native`]
+//! are the kinds. Knows nothing of policy, chat or stores: what a call may do has been decided before it comes here.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use contract::text;
+use tools::{Build, Endpoint, Spec, SpecError, spec::EndpointSpec};
+
+mod http;
+pub mod native;
+mod pipeline;
+#[cfg(test)]
+mod testing;
+
+pub use native::Native;
+
+/// The endpoints that this binary offers.
+pub struct Endpoints {
+    natives: BTreeMap<String, Arc<dyn Native>>,
+    /// One client for all tools, so that connections are shared; or why there is none.
+    client: Result<reqwest::Client, String>,
+}
+
+impl Endpoints {
+    /// With the built-in natives `sleep`, `crash`, `noop` and `send_message`.
+    pub fn new() -> Self {
+        // Fails only when a provider is installed already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self { natives: native::built_in(), client: client() }
+    }
+
+    /// Offers a function under a name; one that is there already is replaced.
+    #[must_use]
+    pub fn native(mut self, name: impl Into<String>, native: impl Native + 'static) -> Self {
+        self.natives.insert(name.into(), Arc::new(native));
+        self
+    }
+
+    fn native_named(&self, name: &str, spec: &Spec) -> Result<Arc<dyn Native>, SpecError> {
+        self.natives.get(name).cloned().ok_or_else(|| {
+            let error =
+                spec.error_at("endpoint.name", format!("no native function is called '{}'", text::one_line(name, 64)));
+            match text::nearest(name, self.natives.keys().map(String::as_str)) {
+                Some(near) => error.hint(format!("did you mean '{near}'?")),
+                None => error,
+            }
+        })
+    }
+}
+
+impl Default for Endpoints {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Build for Endpoints {
+    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, SpecError> {
+        match &spec.endpoint {
+            EndpointSpec::Http(http) => {
+                let client =
+                    self.client.clone().map_err(|why| spec.error_at("endpoint", format!("no HTTP client: {why}")))?;
+                Ok(Arc::new(http::Http::build(spec, http, client)?))
+            }
+            EndpointSpec::Pipeline(pipeline) => Ok(Arc::new(pipeline::Pipeline::build(spec, pipeline)?)),
+            EndpointSpec::Native { name } => Ok(Arc::new(native::NativeEndpoint(self.native_named(name, spec)?))),
+            EndpointSpec::Mcp { .. } => Err(spec.error_at("endpoint.type", "'mcp' is not active in this version")),
+            EndpointSpec::Command { .. } => {
+                Err(spec.error_at("endpoint.type", "'command' is not active in this version"))
+            }
+        }
+    }
+}
+
+/// Redirects are not followed, since they would choose another address than the operator did; proxies of the
+/// environment are not used, since they would see the arguments.
+fn client() -> Result<reqwest::Client, String> {
+    reqwest::Client::builder()
+        .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .referer(false)
+        .connect_timeout(Duration::from_secs(5))
+        .pool_idle_timeout(Duration::from_secs(30))
+        .pool_max_idle_per_host(64)
+        .tcp_nodelay(true)
+        .build()
+        .map_err(|error| contract::Private::chain(&error).for_operator().to_owned())
+}

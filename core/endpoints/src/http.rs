@@ -1,0 +1,221 @@
+//! A tool that is a service: one request for each call, one answer read within bounds.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use contract::{Effect, Private};
+use reqwest::{
+    Client, Method, Request, Url,
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use serde_json::{Map, Value};
+use tools::{Cx, Endpoint, Output, Permitted, Spec, SpecError, ToolFailure, spec::HttpSpec};
+
+mod answer;
+mod payload;
+mod redact;
+mod target;
+
+use answer::Reader;
+use payload::Rename;
+use target::Target;
+
+/// A header with this value carries the call's idempotency key: the same for every attempt, over restarts too.
+const KEY_MARK: &str = "{idempotency_key}";
+
+/// Most characters of a request that operators see.
+const SUMMARY: usize = 400;
+
+/// A request, compiled: what a call fills in is its arguments.
+pub(crate) struct Http {
+    client: Client,
+    method: Method,
+    target: Target,
+    rename: Rename,
+    headers: HeaderMap,
+    /// Headers that carry the idempotency key.
+    key_headers: Vec<HeaderName>,
+    carrier: Carrier,
+    reader: Reader,
+}
+
+/// What carries the arguments that the address does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carrier {
+    Query,
+    Json,
+    Form,
+}
+
+impl Http {
+    pub fn build(spec: &Spec, http: &HttpSpec, client: Client) -> Result<Self, SpecError> {
+        let method: Method = http
+            .method
+            .parse()
+            .map_err(|_| spec.error_at("endpoint.method", format!("'{}' is no method", http.method)))?;
+        let target = Target::parse(&http.url).map_err(|why| spec.error_at("endpoint.url", why))?;
+        let rename = Rename::new(&http.rename).map_err(|why| spec.error_at("endpoint.rename", why))?;
+        check_names(spec, &target, &rename)?;
+        let (mut headers, key_headers) = headers(spec, http)?;
+        let carrier = carrier(spec, &method, &headers)?;
+        match carrier {
+            Carrier::Json => drop(headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"))),
+            Carrier::Form | Carrier::Query => {}
+        }
+        let reader = Reader {
+            tool: spec.name.to_string(),
+            wants_json: spec.returns.as_ref().is_some_and(|returns| !is_text(returns)),
+            secrets: secrets(&target, &headers),
+        };
+        Ok(Self { client, method, target, rename, headers, key_headers, carrier, reader })
+    }
+
+    pub async fn send(&self, args: &Value, cx: &Cx<'_>) -> Result<Value, ToolFailure> {
+        cx.notes.effect(Effect::None);
+        let (request, shown) = self.request(args, cx)?;
+        cx.notes.request(shown);
+        // From here on something may have happened at the other end, unless the error says that it cannot.
+        cx.notes.effect(Effect::Unknown);
+        let response = match self.client.execute(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                let failure = self.reader.broken(error);
+                cx.notes.effect(failure.failure().effect);
+                return Err(failure);
+            }
+        };
+        cx.notes.status(response.status().as_u16());
+        self.reader.read(response).await
+    }
+
+    fn request(&self, args: &Value, cx: &Cx<'_>) -> Result<(Request, Private), ToolFailure> {
+        let mut args = args.as_object().cloned().unwrap_or_default();
+        let refused = |problems| {
+            ToolFailure::input_refused(format!("'{}' cannot be called with these values", self.reader.tool), problems)
+        };
+        let mut url = self.target.fill(&mut args).map_err(refused)?;
+        self.rename.apply(&mut args);
+        let body = match self.carrier {
+            Carrier::Query => payload::to_query(&mut url, &args).map(|()| None),
+            Carrier::Json => Ok(Some(serde_json::to_vec(&args).map(Bytes::from).unwrap_or_default())),
+            Carrier::Form => payload::to_form(&args).map(|form| Some(Bytes::from(form))),
+        };
+        let body = body.map_err(refused)?;
+        let shown = self.shown(&url, &args);
+        let mut request = Request::new(self.method.clone(), url);
+        *request.headers_mut() = self.headers.clone();
+        for name in &self.key_headers {
+            if let Ok(key) = HeaderValue::from_str(cx.idempotency_key) {
+                request.headers_mut().insert(name.clone(), key);
+            }
+        }
+        if let Ok(parent) = HeaderValue::from_str(&traceparent(cx)) {
+            request.headers_mut().insert("traceparent", parent);
+        }
+        *request.body_mut() = body.map(Into::into);
+        Ok((request, shown))
+    }
+
+    /// The request as operators see it.
+    fn shown(&self, url: &Url, args: &Map<String, Value>) -> Private {
+        let mut out = format!("{} {}", self.method, redact::url(url, &self.reader.secrets));
+        if self.carrier != Carrier::Query && !args.is_empty() {
+            out.push(' ');
+            out.push_str(&redact::body(args, &self.reader.secrets, SUMMARY));
+        }
+        Private::new(contract::text::cut(&out, 2 * SUMMARY))
+    }
+}
+
+#[async_trait]
+impl Endpoint for Http {
+    async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure> {
+        self.send(call.args(), cx).await.map(Output::Done)
+    }
+}
+
+/// The turn is the trace; the span is made of the call's own key, so that each attempt has one.
+fn traceparent(cx: &Cx<'_>) -> String {
+    let mut hasher = DefaultHasher::new();
+    (cx.idempotency_key, cx.attempt).hash(&mut hasher);
+    format!("00-{:032x}-{:016x}-01", cx.turn.0.0, hasher.finish().max(1))
+}
+
+/// What the address and `rename` name has to be a parameter of the tool.
+fn check_names(spec: &Spec, target: &Target, rename: &Rename) -> Result<(), SpecError> {
+    let Some(known) = spec.parameters.get("properties").and_then(Value::as_object) else { return Ok(()) };
+    let places = target.params().map(|name| ("endpoint.url", name));
+    for (place, name) in places.chain(rename.sources().map(|name| ("endpoint.rename", name))) {
+        if known.contains_key(name) {
+            continue;
+        }
+        let error = spec.error_at(place, format!("'{name}' is not among the parameters"));
+        return Err(match contract::text::nearest(name, known.keys().map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean '{near}'?")),
+            None => error,
+        });
+    }
+    Ok(())
+}
+
+fn headers(spec: &Spec, http: &HttpSpec) -> Result<(HeaderMap, Vec<HeaderName>), SpecError> {
+    let (mut headers, mut keys) = (HeaderMap::new(), Vec::new());
+    for (name, value) in &http.headers {
+        let at = format!("endpoint.headers.{name}");
+        let parsed: HeaderName =
+            name.parse().map_err(|_| spec.error_at(&at, format!("'{name}' cannot be a header's name")))?;
+        if ["host", "content-length", "transfer-encoding", "connection", "traceparent"].contains(&parsed.as_str()) {
+            return Err(spec.error_at(&at, format!("the header '{name}' is the gateway's to set")));
+        }
+        if value == KEY_MARK {
+            keys.push(parsed);
+            continue;
+        }
+        let mut value: HeaderValue = value
+            .trim()
+            .parse()
+            .map_err(|_| spec.error_at(&at, format!("the value of the header '{name}' is not fit to be sent")))?;
+        value.set_sensitive(redact::is_secret_name(name));
+        headers.append(parsed, value);
+    }
+    Ok((headers, keys))
+}
+
+fn carrier(spec: &Spec, method: &Method, headers: &HeaderMap) -> Result<Carrier, SpecError> {
+    if matches!(*method, Method::GET | Method::HEAD | Method::DELETE) {
+        return Ok(Carrier::Query);
+    }
+    let kind =
+        headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("application/json").to_ascii_lowercase();
+    match kind.split(';').next().unwrap_or_default().trim() {
+        "application/x-www-form-urlencoded" => Ok(Carrier::Form),
+        json if json == "application/json" || json.ends_with("+json") => Ok(Carrier::Json),
+        other => {
+            let message = format!("bodies of the type '{other}' cannot be made");
+            Err(spec
+                .error_at("endpoint.headers", message)
+                .hint("use application/json or application/x-www-form-urlencoded"))
+        }
+    }
+}
+
+/// The operator's own secrets in address and headers, to be masked wherever a service echoes them.
+fn secrets(target: &Target, headers: &HeaderMap) -> Vec<String> {
+    let query =
+        target.fixed_query().into_iter().filter(|(name, _)| redact::is_secret_name(name)).map(|(_, value)| value);
+    let header = headers.iter().filter(|(name, _)| redact::is_secret_name(name.as_str()));
+    let header = header.filter_map(|(_, value)| value.to_str().ok()).flat_map(|value| {
+        // "Bearer abc": the service may echo either.
+        let last = value.rsplit(' ').next().unwrap_or(value).to_owned();
+        [value.to_owned(), last]
+    });
+    query.chain(header).filter(|secret| secret.len() >= 4).collect()
+}
+
+fn is_text(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("string")
+}
+
+#[cfg(test)]
+mod tests;
