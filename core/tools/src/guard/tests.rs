@@ -370,3 +370,31 @@ async fn thirty_two_calls_of_a_batch_run_at_once_and_answer_in_order() {
     let answers: Vec<_> = reports.into_iter().map(|r| r.result.unwrap()["n"].as_u64().unwrap()).collect();
     assert_eq!(answers, (0..32).collect::<Vec<_>>());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn limits_hold_on_several_threads() {
+    let (limited, alone) = (Crowd::default(), Crowd::default());
+    let (inside_limited, inside_alone) = (limited.clone(), alone.clone());
+    let stay = |crowd: Crowd| async move {
+        crowd.stay(Duration::from_micros(200)).await;
+        Ok(Output::Done(Value::Null))
+    };
+    let acts = Acts::default()
+        .with("limited", move |_, _| stay(inside_limited.clone()))
+        .with("alone", move |_, _| stay(inside_alone.clone()));
+    let world = World::new(
+        acts,
+        &[
+            ("limited", "execution: { concurrency_limit: 3 }"),
+            ("alone", "execution: { resource: 'x', concurrency_limit: 9 }"),
+        ],
+    );
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..60 {
+        let world = world.clone();
+        tasks.spawn(async move { world.run(if n % 2 == 0 { "limited" } else { "alone" }, json!({})).await });
+    }
+    assert!(tasks.join_all().await.iter().all(|report| report.result.is_ok()));
+    assert!(limited.most() <= 3 && alone.most() == 1);
+    assert!(world.resources.is_empty());
+}

@@ -9,6 +9,7 @@ use super::{
 
 pub fn spec(spec: &Spec, found: &mut Diagnosis) {
     inactive(spec, found);
+    name(spec, found);
     description(spec, found);
     if spec.returns.is_none() {
         warn(spec, "", "no 'returns': the answer passes unchecked", found);
@@ -52,6 +53,29 @@ fn inactive(spec: &Spec, found: &mut Diagnosis) {
         let message =
             "'resource_scope: global' is not active in this version: calls wait for each other in one process";
         warn(spec, "execution.resource_scope", message, found);
+    }
+}
+
+/// Names that mean something else where a tool is called.
+const TAKEN: &[&str] = &[
+    "start",
+    "help",
+    "tools",
+    "trace",
+    "stop",
+    "new",
+    "status",
+    "delegate",
+    "tool_search",
+    "tool_describe",
+    "tool_call",
+    "read_result",
+];
+
+fn name(spec: &Spec, found: &mut Diagnosis) {
+    if TAKEN.contains(&&*spec.name) {
+        let message = format!("'{}' is a word of the gateway's own: the tool can hardly be called", spec.name);
+        warn(spec, "name", message, found);
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod endpoint;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use contract::{Digest, Platform};
 use serde_json::{Value, json};
@@ -53,6 +53,9 @@ const EXECUTION: &[&str] = &[
 const METHODS: &[(&str, &str)] =
     &[("GET", "GET"), ("HEAD", "HEAD"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 
+/// As long as a turn may take.
+const PIPELINE_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// The document's name, if it has a fit one.
 pub fn name_of(root: &Node) -> Option<String> {
     match root.get("name")?.value() {
@@ -69,7 +72,12 @@ pub fn spec(root: &Node, found: &mut Diagnosis) -> Option<Spec> {
         Some(node) => endpoint::endpoint(node, found),
         None => None,
     };
-    let execution = fields.node("execution").and_then(|node| execution(node, found)).unwrap_or_default();
+    let mut execution = fields.node("execution").and_then(|node| execution(node, found)).unwrap_or_default();
+    let has_own_time = root.get("execution").is_some_and(|node| node.get("timeout").is_some());
+    if matches!(endpoint, Some(EndpointSpec::Pipeline(_))) && !has_own_time {
+        // Else it would end before its own step does, and nobody would learn which one did not answer.
+        execution.timeout = PIPELINE_TIMEOUT;
+    }
     let texts = |key, found: &mut Diagnosis| fields.texts(key, found).unwrap_or_default();
     let spec = Spec {
         name: name.as_deref().unwrap_or_default().into(),
@@ -221,7 +229,7 @@ fn dynamic(fields: &Fields<'_>, found: &mut Diagnosis) -> BTreeMap<String, Dynam
         let Some(inner) = Fields::of(&entry.value, &what, &["url", "ttl"], found) else { continue };
         inner.required("url", &what, found);
         let url = inner.text("url", found).unwrap_or_default();
-        let ttl = inner.duration("ttl", found).unwrap_or(std::time::Duration::from_secs(300));
+        let ttl = inner.duration("ttl", found).unwrap_or(Duration::from_secs(300));
         out.insert(entry.key.clone(), Dynamic { url, ttl });
     }
     out
@@ -275,7 +283,7 @@ fn breaker(node: &Node, found: &mut Diagnosis) -> Option<Breaker> {
     let fields = Fields::of(node, "'circuit_breaker'", &["failure_threshold", "cooldown"], found)?;
     Some(Breaker {
         failure_threshold: fields.count("failure_threshold", 1, found).unwrap_or(5),
-        cooldown: fields.duration("cooldown", found).unwrap_or(std::time::Duration::from_secs(30)),
+        cooldown: fields.duration("cooldown", found).unwrap_or(Duration::from_secs(30)),
     })
 }
 
