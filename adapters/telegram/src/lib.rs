@@ -1,3 +1,162 @@
-//! The Telegram adapter
+//! The Telegram adapter: polls for updates, sends replies, opens files.
+//!
+//! Reading order: [`inbound`] turns an update into a message, [`render`] a reply into parts (both pure); [`run`] polls and
+//! hands messages to the inbox; [`Telegram`] is the outlet and the source that the core is given.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
+};
+
+use contract::{Core, Cursors, Stopped};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::Api;
+
+mod api;
+mod commands;
 pub mod inbound;
+mod outlet;
+mod poll;
 pub mod render;
+mod source;
+mod updates;
+
+/// One bot account.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Its configuration key.
+    pub account: String,
+    pub token: SecretString,
+    /// Another server than Telegram's own: a simulator, a proxy, a self-hosted one. Without a slash at its end.
+    pub api_url: Option<String>,
+    pub timing: Timing,
+}
+
+impl Config {
+    pub fn new(account: impl Into<String>, token: SecretString, api_url: Option<String>) -> Self {
+        Self { account: account.into(), token, api_url, timing: Timing::default() }
+    }
+}
+
+/// How long things wait.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// How long the platform holds a poll open.
+    pub poll: Duration,
+    /// How much longer than that a poll may take before it is dropped and its connection rebuilt.
+    pub watchdog: Duration,
+    /// How long another poller of the same token is left alone.
+    pub conflict: Duration,
+    /// The most that a retry waits.
+    pub backoff: Duration,
+    /// How long the parts of an album are waited for.
+    pub album: Duration,
+    /// How long a lease on the account lasts without renewal.
+    pub lease: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            poll: Duration::from_secs(50),
+            watchdog: Duration::from_secs(15),
+            conflict: Duration::from_secs(30),
+            backoff: Duration::from_secs(30),
+            album: Duration::from_millis(400),
+            lease: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A Telegram account: where replies go and files come from.
+pub struct Telegram {
+    account: String,
+    api: Api,
+    config: Config,
+    /// Groups that became supergroups: the id that the core knows, and the present one.
+    moved: Mutex<HashMap<i64, i64>>,
+    cursors: OnceLock<Arc<dyn Cursors>>,
+    told_to_wait: Mutex<Option<(String, Instant)>>,
+}
+
+/// More upgraded groups than this are followed until the next start only.
+const MOST_MOVED: usize = 1_000;
+
+impl Telegram {
+    /// Fails when the token or the address cannot be right; nothing is asked yet.
+    pub fn new(config: Config) -> Result<Arc<Self>, Stopped> {
+        Ok(Arc::new(Self {
+            account: config.account.clone(),
+            api: Api::new(&config.token, config.api_url.as_deref())?,
+            config,
+            moved: Mutex::default(),
+            cursors: OnceLock::new(),
+            told_to_wait: Mutex::default(),
+        }))
+    }
+
+    /// The present id of a chat that the core knows as `id`.
+    fn current(&self, id: i64) -> i64 {
+        lock(&self.moved).get(&id).copied().unwrap_or(id)
+    }
+
+    /// The id that the core knows a chat by: sessions and policies stay with a group that was upgraded.
+    fn known(&self, id: i64) -> i64 {
+        lock(&self.moved).iter().find(|(_, now)| **now == id).map_or(id, |(old, _)| *old)
+    }
+
+    /// Remembers that a group lives on under another id.
+    async fn moved(&self, old: i64, now: i64) {
+        let all = {
+            let mut moved = lock(&self.moved);
+            if moved.len() >= MOST_MOVED || moved.insert(old, now) == Some(now) {
+                return;
+            }
+            serde_json::to_vec(&*moved).unwrap_or_default()
+        };
+        tracing::info!(account = self.account, old, now, "a group became a supergroup");
+        if let Some(cursors) = self.cursors.get()
+            && let Err(cause) = cursors.save(&self.cursor("moved"), &all).await
+        {
+            tracing::warn!(account = self.account, %cause, "an upgraded group is not remembered over a restart");
+        }
+    }
+
+    async fn recall_moved(&self, cursors: &Arc<dyn Cursors>) {
+        let _ = self.cursors.set(cursors.clone());
+        match cursors.load(&self.cursor("moved")).await {
+            Ok(saved) => {
+                let saved: HashMap<i64, i64> =
+                    saved.and_then(|saved| serde_json::from_slice(&saved).ok()).unwrap_or_default();
+                lock(&self.moved).extend(saved);
+            }
+            Err(cause) => tracing::warn!(account = self.account, %cause, "upgraded groups are not known yet"),
+        }
+    }
+
+    /// The name of a durable note of this account.
+    fn cursor(&self, what: &str) -> String {
+        format!("telegram/{}/{what}", self.account)
+    }
+
+    /// The part of the health that is this account's.
+    fn part(&self) -> String {
+        format!("telegram/{}", self.account)
+    }
+}
+
+/// Polls until shutdown. Ends by itself only for what a person must mend.
+pub async fn run(telegram: Arc<Telegram>, core: Core, shutdown: CancellationToken) -> Result<(), Stopped> {
+    telegram.recall_moved(&core.cursors).await;
+    tokio::select! {
+        ended = poll::run(&telegram, &core, &shutdown) => ended,
+        never = commands::keep(&telegram, &core) => match never {},
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

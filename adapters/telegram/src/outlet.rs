@@ -1,0 +1,337 @@
+//! Sends what was rendered, one request at a time; order, pace and retries are the delivery's.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use contract::{
+    Address, Audience, DeliveryError, DeliveryKey, Indicator, Op, Opaque, Outlet, Part, Receipt, Reply, Scope, Why,
+    text,
+};
+use serde_json::{Map, Value, json};
+use teloxide::{
+    ApiError,
+    payloads::{DeleteMessage, EditMessageCaption, EditMessageText, SendChatAction, SendMessage, setters::*},
+    types::{
+        ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ParseMode,
+        ReplyParameters,
+    },
+};
+
+use crate::{Telegram, api::Problem, inbound::DIRECT_TOPIC, render};
+
+/// What a receipt of a file says: its text is a caption.
+const IS_FILE: &str = "file";
+const BUTTONS_PER_ROW: usize = 3;
+/// Two chats that are told to wait within this time share the account's limit.
+const SAME_LIMIT: Duration = Duration::from_secs(2);
+const INDICATOR: Duration = Duration::from_secs(5);
+
+type Sent = Result<Receipt, DeliveryError>;
+
+#[async_trait::async_trait]
+impl Outlet for Telegram {
+    fn render(&self, reply: &Reply, _to: &Address) -> Vec<Part> {
+        render::reply(reply)
+    }
+
+    async fn send(&self, to: &Address, op: Op<'_>, key: &DeliveryKey) -> Sent {
+        match op {
+            Op::Post(part) | Op::Draft(None, part) => self.post(to, part, key).await,
+            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part) => self.replace(to, receipt, part, key).await,
+            Op::Remove(receipt) => self.remove(to, receipt).await,
+            // Telegram neither takes a key of ours nor lets a bot read a chat.
+            Op::Find => Err(DeliveryError::Refused(Why::Unsupported)),
+        }
+    }
+
+    async fn indicate(&self, to: &Address, indicator: Indicator) {
+        match indicator {
+            Indicator::Typing => self.typing(to).await,
+            // It ends by itself after some seconds and with the next message.
+            Indicator::Clear => {}
+        }
+    }
+
+    /// The chat without its topic; never a direct message.
+    fn fallback(&self, to: &Address) -> Option<Address> {
+        to.thread.as_ref()?;
+        Some(Address { thread: None, reply_to: None, ..to.clone() })
+    }
+}
+
+impl Telegram {
+    async fn post(&self, to: &Address, part: &Part, key: &DeliveryKey) -> Sent {
+        if part.audience == Audience::Sender && !to.direct {
+            return Err(DeliveryError::Refused(Why::Unsupported));
+        }
+        let chat = self.chat(to)?;
+        match self.post_to(chat, to, part, key).await {
+            // Nothing was sent there: the group lives on under another id.
+            Err(Problem::Refused { moved: Some(now), .. }) if now != chat => {
+                self.moved(chat, now).await;
+                self.post_to(now, to, part, key).await
+            }
+            answered => answered,
+        }
+        .map_err(|problem| self.explain(problem, to))
+    }
+
+    async fn post_to(&self, chat: i64, to: &Address, part: &Part, key: &DeliveryKey) -> Result<Receipt, Problem> {
+        let (text, mode) = words(part);
+        let place = place(to, key.part == 0);
+        let Some(file) = part.files.first() else {
+            let mut message = SendMessage::new(ChatId(chat), text).link_preview_options(without_preview());
+            message.parse_mode = mode;
+            message.reply_markup = keyboard(part).map(Into::into);
+            let answer = self.api.call("sendMessage", &with(&message, place), crate::api::PATIENCE).await?;
+            return receipt(&answer, "");
+        };
+        let mut fields = place;
+        fields.insert("chat_id".into(), json!(chat));
+        if !text.is_empty() {
+            fields.insert("caption".into(), json!(text));
+            fields.extend(mode.map(|mode| ("parse_mode".to_owned(), json!(mode))));
+        }
+        fields.extend(keyboard(part).map(|keyboard| ("reply_markup".to_owned(), json!(keyboard))));
+        let answer = if file.media_type == render::BY_ID {
+            fields.insert("document".into(), json!(String::from_utf8_lossy(&file.bytes)));
+            self.api.call("sendDocument", &Value::Object(fields), crate::api::PATIENCE).await?
+        } else {
+            self.api.upload("sendDocument", &fields, "document", file).await?
+        };
+        receipt(&answer, IS_FILE)
+    }
+
+    async fn replace(&self, to: &Address, old: &Receipt, part: &Part, key: &DeliveryKey) -> Sent {
+        let is_file = old.private.reveal() == IS_FILE;
+        if is_file == part.files.is_empty() {
+            // A text cannot become a file, nor a file a text: the new one is posted, then the old one goes.
+            let new = self.post(to, part, key).await?;
+            if let Err(cause) = self.remove(to, old).await {
+                tracing::debug!(account = self.account, %cause, "an outdated message stays");
+            }
+            return Ok(new);
+        }
+        let (chat, id) = (ChatId(self.chat(to)?), message_id(old)?);
+        let (text, mode) = words(part);
+        let markup = keyboard(part);
+        let answered = if is_file {
+            let mut edit = EditMessageCaption::new(chat, id).caption(text);
+            (edit.parse_mode, edit.reply_markup) = (mode, markup);
+            self.api.ask(&edit).await
+        } else {
+            let mut edit = EditMessageText::new(chat, id, text).link_preview_options(without_preview());
+            (edit.parse_mode, edit.reply_markup) = (mode, markup);
+            self.api.ask(&edit).await
+        };
+        match answered {
+            Ok(_) => Ok(old.clone()),
+            Err(problem) if api_error(&problem) == Some(ApiError::MessageNotModified) => Ok(old.clone()),
+            Err(problem) => Err(self.explain(problem, to)),
+        }
+    }
+
+    async fn remove(&self, to: &Address, receipt: &Receipt) -> Sent {
+        let delete = DeleteMessage::new(ChatId(self.chat(to)?), message_id(receipt)?);
+        match self.api.ask(&delete).await {
+            Ok(_) => Ok(receipt.clone()),
+            Err(problem) if api_error(&problem) == Some(ApiError::MessageToDeleteNotFound) => Ok(receipt.clone()),
+            Err(problem) => Err(self.explain(problem, to)),
+        }
+    }
+
+    async fn typing(&self, to: &Address) {
+        let Ok(chat) = self.chat(to) else { return };
+        let action = with(&SendChatAction::new(ChatId(chat), ChatAction::Typing), place(to, false));
+        if let Err(cause) = self.api.call("sendChatAction", &action, INDICATOR).await {
+            tracing::debug!(account = self.account, ?cause, "no typing indicator");
+        }
+    }
+
+    /// The chat's present id.
+    fn chat(&self, to: &Address) -> Result<i64, DeliveryError> {
+        let id = to.conversation.parse().map_err(|_| DeliveryError::Refused(Why::Gone))?;
+        Ok(self.current(id))
+    }
+
+    fn explain(&self, problem: Problem, to: &Address) -> DeliveryError {
+        match problem {
+            Problem::NotSent(words) => DeliveryError::NotSent(words),
+            Problem::Unsure(words) => DeliveryError::Unsure(words),
+            Problem::TimedOut => DeliveryError::Unsure("no answer in time".into()),
+            Problem::Refused { retry_after: Some(wait), .. } => self.wait(&to.conversation, wait.seconds().into()),
+            Problem::Refused { code: 429, .. } => self.wait(&to.conversation, 1),
+            Problem::Refused { moved: Some(now), .. } => DeliveryError::Refused(Why::Moved(now.to_string())),
+            Problem::Refused { code: 500.., words, .. } => DeliveryError::Unsure(words),
+            Problem::Refused { code, words, .. } => DeliveryError::Refused(why(code, words)),
+        }
+    }
+
+    /// A wait concerns the conversation, unless another one was told to wait just now.
+    fn wait(&self, conversation: &str, seconds: u64) -> DeliveryError {
+        let now = Instant::now();
+        let last = crate::lock(&self.told_to_wait).replace((conversation.to_owned(), now));
+        let is_shared = last.is_some_and(|(other, at)| other != conversation && now - at < SAME_LIMIT);
+        let scope = if is_shared { Scope::Account } else { Scope::Conversation };
+        // A little later than told: their clock and ours differ.
+        DeliveryError::Wait { scope, until: SystemTime::now() + Duration::from_millis(seconds * 1_000 + 50) }
+    }
+}
+
+/// The text of a part and how it is to be read: without a `body` the plain form goes, unread.
+fn words(part: &Part) -> (String, Option<ParseMode>) {
+    match part.body.is_empty() {
+        true if part.plain.is_empty() && part.files.is_empty() => ("(no output)".into(), None),
+        true => (part.plain.clone(), None),
+        false => (part.body.clone(), Some(ParseMode::Html)),
+    }
+}
+
+/// Topic and answered message. In a direct chat an answer needs no pointer to what it answers.
+fn place(to: &Address, is_first: bool) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let thread = to.thread.as_deref().filter(|thread| *thread != "1");
+    match thread.map(|thread| (thread.strip_prefix(DIRECT_TOPIC), thread)) {
+        Some((Some(topic), _)) => fields.extend(number(topic).map(|id| ("direct_messages_topic_id".to_owned(), id))),
+        Some((None, thread)) => fields.extend(number(thread).map(|id| ("message_thread_id".to_owned(), id))),
+        None => {}
+    }
+    let answered = to.reply_to.as_ref().filter(|_| is_first && !to.direct).and_then(|id| id.parse().ok());
+    if let Some(id) = answered {
+        let reply = ReplyParameters::new(MessageId(id)).allow_sending_without_reply();
+        fields.insert("reply_parameters".into(), json!(reply));
+    }
+    fields
+}
+
+fn number(text: &str) -> Option<Value> {
+    text.parse::<i64>().ok().map(Value::from)
+}
+
+/// A payload with further fields.
+fn with(payload: &impl serde::Serialize, fields: Map<String, Value>) -> Value {
+    let mut body = json!(payload);
+    if let Some(body) = body.as_object_mut() {
+        body.extend(fields);
+    }
+    body
+}
+
+fn without_preview() -> LinkPreviewOptions {
+    LinkPreviewOptions {
+        is_disabled: true,
+        url: None,
+        prefer_small_media: false,
+        prefer_large_media: false,
+        show_above_text: false,
+    }
+}
+
+fn keyboard(part: &Part) -> Option<InlineKeyboardMarkup> {
+    if part.buttons.is_empty() {
+        return None;
+    }
+    let button = |button: &contract::Button| {
+        InlineKeyboardButton::callback(text::one_line(&button.label, 60), button.action.to_string())
+    };
+    let rows = part.buttons.chunks(BUTTONS_PER_ROW).map(|row| row.iter().map(button).collect::<Vec<_>>());
+    Some(InlineKeyboardMarkup::new(rows))
+}
+
+/// Only the id is read: whatever else the answer holds, the message was sent.
+fn receipt(answer: &Value, kind: &str) -> Result<Receipt, Problem> {
+    let id = answer["message_id"].as_i64().ok_or_else(|| Problem::Unsure("an answer without a message".into()))?;
+    Ok(Receipt { message: id.to_string(), private: Opaque::new(kind).unwrap_or_default() })
+}
+
+fn message_id(receipt: &Receipt) -> Result<MessageId, DeliveryError> {
+    receipt.message.parse().map(MessageId).map_err(|_| DeliveryError::Refused(Why::TooOld))
+}
+
+/// Which of the errors that teloxide knows it is.
+pub(crate) fn api_error(problem: &Problem) -> Option<ApiError> {
+    match problem {
+        Problem::Refused { words, .. } => {
+            let lenient = words.contains("message is not modified").then_some(ApiError::MessageNotModified);
+            lenient.or_else(|| serde_json::from_value(json!(words)).ok())
+        }
+        Problem::NotSent(_) | Problem::Unsure(_) | Problem::TimedOut => None,
+    }
+}
+
+fn why(code: u64, words: String) -> Why {
+    let says = |what: &str| words.to_ascii_lowercase().contains(what);
+    match serde_json::from_value(json!(words)) {
+        Ok(ApiError::CantParseEntities(_)) => Why::Markup,
+        Ok(
+            ApiError::BotBlocked
+            | ApiError::BotKicked
+            | ApiError::BotKickedFromSupergroup
+            | ApiError::BotKickedFromChannel
+            | ApiError::UserDeactivated
+            | ApiError::CantInitiateConversation
+            | ApiError::CantTalkWithBots
+            | ApiError::NotEnoughRightsToPostMessages,
+        ) => Why::Forbidden,
+        Ok(ApiError::ChatNotFound | ApiError::GroupDeactivated) => Why::Gone,
+        Ok(
+            ApiError::MessageCantBeEdited
+            | ApiError::MessageToEditNotFound
+            | ApiError::MessageIdInvalid
+            | ApiError::MessageCantBeDeleted,
+        ) => Why::TooOld,
+        _ if says("can't parse entities") => Why::Markup,
+        _ if says("thread not found") || says("topic_deleted") || says("topic_closed") || says("peer_id_invalid") => {
+            Why::Gone
+        }
+        _ if code == 403 || says("not enough rights") || says("chat_write_forbidden") => Why::Forbidden,
+        _ => Why::Other(text::one_line(&words, 300)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_told_apart() {
+        for (code, words, expected) in [
+            (400, "Bad Request: can't parse entities: Unsupported start tag \"x\" at byte offset 0", Why::Markup),
+            (400, "Bad Request: message thread not found", Why::Gone),
+            (400, "Bad Request: chat not found", Why::Gone),
+            (403, "Forbidden: bot was blocked by the user", Why::Forbidden),
+            (403, "Forbidden: something new", Why::Forbidden),
+            (400, "Bad Request: not enough rights to send text messages to the chat", Why::Forbidden),
+            (400, "Bad Request: message can't be edited", Why::TooOld),
+            (400, "Bad Request: message is too long", Why::Other("Bad Request: message is too long".into())),
+        ] {
+            assert_eq!(why(code, words.into()), expected, "{words}");
+        }
+    }
+
+    #[test]
+    fn the_general_topic_is_never_named_and_a_direct_chat_is_not_quoted() {
+        let to = Address {
+            thread: Some("1".into()),
+            reply_to: Some("7".into()),
+            ..Address::new(contract::Platform::Telegram, "main", "-5")
+        };
+        let json = |to: &Address, first| Value::Object(place(to, first)).to_string();
+        let reply = r#"{"reply_parameters":{"message_id":7,"allow_sending_without_reply":true}}"#;
+        assert_eq!(json(&to, true), reply);
+        assert_eq!(json(&to, false), "{}");
+        assert_eq!(json(&Address { direct: true, ..to.clone() }, true), "{}");
+        assert_eq!(json(&Address { thread: Some("9".into()), ..to.clone() }, false), r#"{"message_thread_id":9}"#);
+        assert_eq!(json(&Address { thread: Some("d9".into()), ..to }, false), r#"{"direct_messages_topic_id":9}"#);
+    }
+
+    #[test]
+    fn an_unmodified_message_is_recognised_in_any_wording() {
+        let refused = |words: &str| Problem::Refused { code: 400, words: words.into(), retry_after: None, moved: None };
+        for words in [
+            "Bad Request: message is not modified",
+            "Bad Request: message is not modified: specified new message content and reply markup are exactly the same",
+        ] {
+            assert_eq!(api_error(&refused(words)), Some(ApiError::MessageNotModified));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What the core asks back: a file's bytes, a person's roles.
+
+use std::io;
+
+use contract::{Caller, DeliveryError, FileRef, Source, Why, seams::ByteStream};
+use futures_util::{StreamExt, future};
+use serde_json::json;
+use teloxide::{payloads::GetFile, types::FileId};
+
+use crate::{
+    Telegram,
+    api::{PATIENCE, Problem},
+    render::HANDLE,
+};
+
+/// What bots may download.
+const LARGEST: u64 = 20 * 1024 * 1024;
+
+#[async_trait::async_trait]
+impl Source for Telegram {
+    async fn open(&self, file: &FileRef) -> Result<ByteStream, DeliveryError> {
+        let Some(id) = file.handle.reveal().strip_prefix(HANDLE) else {
+            return Err(DeliveryError::Refused(Why::Unsupported));
+        };
+        if file.size.is_some_and(|size| size > LARGEST) {
+            return Err(too_large());
+        }
+        let found = self.api.ask(&GetFile::new(FileId(id.to_owned()))).await.map_err(refused)?;
+        if found["file_size"].as_u64().is_some_and(|size| size > LARGEST) {
+            return Err(too_large());
+        }
+        let path = found["file_path"].as_str().ok_or(DeliveryError::Refused(Why::Gone))?;
+        Ok(capped(self.api.download(path)))
+    }
+
+    /// The person's standing in the chat (`creator`, `administrator`, `member`, `restricted`); none for who is not in it.
+    async fn roles(&self, who: &Caller) -> Result<Vec<String>, DeliveryError> {
+        let ids = who.conversation.parse::<i64>().ok().zip(who.sender.id.parse::<i64>().ok());
+        let Some((chat, user)) = ids.filter(|(_, user)| *user > 0) else { return Ok(Vec::new()) };
+        let asked = json!({"chat_id": self.current(chat), "user_id": user});
+        let member = self.api.call("getChatMember", &asked, PATIENCE).await.map_err(refused)?;
+        let status = member["status"].as_str().filter(|status| !matches!(*status, "left" | "kicked"));
+        Ok(status.map(str::to_owned).into_iter().collect())
+    }
+}
+
+/// Nothing is changed by asking, so whatever went wrong may be tried again.
+fn refused(problem: Problem) -> DeliveryError {
+    match problem {
+        Problem::NotSent(words) | Problem::Unsure(words) => DeliveryError::NotSent(words),
+        Problem::TimedOut => DeliveryError::NotSent("no answer in time".into()),
+        Problem::Refused { words, .. } if words.contains("file is too big") => too_large(),
+        Problem::Refused { words, .. } => DeliveryError::Refused(Why::Other(words)),
+    }
+}
+
+fn too_large() -> DeliveryError {
+    DeliveryError::Refused(Why::Other("the file is larger than the 20 MB that a bot may fetch".into()))
+}
+
+/// The stream up to the limit, whatever size was announced.
+fn capped(stream: ByteStream) -> ByteStream {
+    let stream = stream.scan((0_u64, false), |(seen, is_over), chunk| {
+        if *is_over {
+            return future::ready(None);
+        }
+        *seen += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        *is_over = *seen > LARGEST || chunk.is_err();
+        let is_too_large = *seen > LARGEST;
+        future::ready(Some(if is_too_large {
+            Err(io::Error::other("the file is larger than announced"))
+        } else {
+            chunk
+        }))
+    });
+    Box::pin(stream)
+}
