@@ -3,6 +3,7 @@
 //! Reading order: [`config`] says how the gateway is set up; [`demo`] what `toolgate demo` serves; [`cli`] what
 //! is typed; [`tree`] and [`table`] how it is shown.
 
+pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod ink;

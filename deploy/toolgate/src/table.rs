@@ -58,7 +58,8 @@ mod tests {
         expect![[r#"
             TOOL           CALLS
             weather_query     12
-            [31mred            7"#]].assert_eq(&draw(&[text("tool"), number("calls")], rows, "no calls yet"));
+            [31mred            7"#]]
+        .assert_eq(&draw(&[text("tool"), number("calls")], rows, "no calls yet"));
         assert_eq!(draw(&[text("tool")], Vec::new(), "no calls yet"), "no calls yet");
     }
 }

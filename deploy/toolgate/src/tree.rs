@@ -187,7 +187,7 @@ impl Line<'_> {
         }
         out.push('\n');
         if style.details && !node.detail.is_empty() {
-            let indent = " ".repeat(self.branches.chars().count() + 2);
+            let indent = self.branches.replace("├─ ", "│  ").replace("└─ ", "   ") + "  ";
             let _ = writeln!(out, "{indent}{}", style.ink.paint(Tone::Quiet, &one_line(&node.detail, DETAIL)));
         }
     }

@@ -17,6 +17,7 @@ use std::{
 
 use contract::Platform;
 
+pub use self::read::parse_duration;
 pub use self::{
     finding::Finding,
     platforms::{Platforms, TelegramAccount},

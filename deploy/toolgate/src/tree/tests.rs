@@ -48,14 +48,17 @@ fn children_hang_under_their_parents_in_order_of_start() {
         call(1001, Some(1000), "1.1", "research", 1),
         refused,
     ];
-    check(&nodes, expect![[r#"
-        ✓ turn                         +0 µs       60 ms  ok
-        ├─ ✓ research 1.1            +1.0 ms       41 ms  ok
-        │  ├─ ✓ search_web 1.1.1     +3.0 ms       41 ms  ok
-        │  └─ ✗ read_page 1.1.2       +46 ms      2.00 s  execution · timeout  2 attempts
-                no answer within 2 s GET /page
-        ├─ ✓ weather_query 1.2       +1.0 ms       41 ms  ok  waited 12 ms  coerced days: "3" to 3  {"city":"上海","days":3}
-        └─ ⊘ order_refund 1.3        +2.0 ms       41 ms  permission · denied"#]]);
+    check(
+        &nodes,
+        expect![[r#"
+            ✓ turn                         +0 µs       60 ms  ok
+            ├─ ✓ research 1.1            +1.0 ms       41 ms  ok
+            │  ├─ ✓ search_web 1.1.1     +3.0 ms       41 ms  ok
+            │  └─ ✗ read_page 1.1.2       +46 ms      2.00 s  execution · timeout  2 attempts
+            │       no answer within 2 s GET /page
+            ├─ ✓ weather_query 1.2       +1.0 ms       41 ms  ok  waited 12 ms  coerced days: "3" to 3  {"city":"上海","days":3}
+            └─ ⊘ order_refund 1.3        +2.0 ms       41 ms  permission · denied"#]],
+    );
 }
 
 #[test]
@@ -72,7 +75,9 @@ fn orphans_duplicates_and_circles_are_shown_once() {
         call(1011, Some(1010), "1.9", "hen", 7),
         call(1012, Some(1012), "1.7", "own_parent", 8),
     ];
-    check(&nodes, expect![[r#"
+    check(
+        &nodes,
+        expect![[r#"
         ✓ turn                                    +0 µs       60 ms  ok
         └─ ✓ sleep 1.1                          +1.0 ms       41 ms  ok
         ? call 1999 was not recorded
@@ -80,14 +85,18 @@ fn orphans_duplicates_and_circles_are_shown_once() {
         ? calls whose parents form a circle
         ✓ egg 1.8                               +6.0 ms       41 ms  ok
         └─ ✓ hen 1.9                            +7.0 ms       41 ms  ok
-        ✓ own_parent 1.7                        +8.0 ms       41 ms  ok"#]]);
+        ✓ own_parent 1.7                        +8.0 ms       41 ms  ok"#]],
+    );
 }
 
 #[test]
 fn a_tree_without_its_turn_is_shown() {
-    check(&[call(1001, Some(1000), "1.1", "sleep", 0)], expect![[r#"
+    check(
+        &[call(1001, Some(1000), "1.1", "sleep", 0)],
+        expect![[r#"
         ? call 1000 was not recorded
-        └─ ✓ sleep 1.1                     +0 µs       41 ms  ok"#]]);
+        └─ ✓ sleep 1.1                     +0 µs       41 ms  ok"#]],
+    );
     check(&[], expect![[""]]);
 }
 

@@ -1,0 +1,289 @@
+//! What is typed: the commands, their options and help texts. No work is done here.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+use contract::Platform;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    Ok = 0,
+    /// What was asked for did not succeed.
+    Failed = 1,
+    /// The command line is wrong; clap ends with it too.
+    Usage = 2,
+    /// Start me again: what stopped me may be gone by then.
+    Restart = 75,
+    /// The configuration is wrong; starting again does not help.
+    BadConfig = 78,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, about = "A chat bot gateway: tools written once, in every chat", after_help = texts::TOP)]
+#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 110)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// The configuration file [default: ./toolgate.yaml if it is there, else built-in defaults]
+    #[arg(long, short, global = true, value_name = "FILE", env = "TOOLGATE_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Print JSON for programs in place of tables for people
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// Where a running gateway is, for commands that ask it.
+#[derive(Debug, Clone, Args)]
+pub struct Remote {
+    /// The running gateway [default: where the configuration listens]
+    #[arg(long, value_name = "URL", env = "TOOLGATE_URL")]
+    pub gateway: Option<String>,
+    /// Its token as a reference: env:NAME, file:PATH or exec:COMMAND [default: the configuration's admin_token]
+    #[arg(long, value_name = "REFERENCE")]
+    pub token: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Try it: a local Telegram, tools, the gateway and a page to play with; no account, no key, no network
+    #[command(after_help = texts::DEMO)]
+    Demo(Demo),
+    /// Run the gateway as the configuration says
+    #[command(after_help = texts::UP)]
+    Up(Up),
+    /// Check configuration, tools and policies without starting anything
+    #[command(after_help = texts::CHECK)]
+    Check,
+    /// Talk to the tools in this terminal
+    #[command(after_help = texts::CHAT)]
+    Chat(Chat),
+    /// Run the simulated chat platforms alone, to test a bot against them
+    #[command(after_help = texts::SIM)]
+    Sim(Sim),
+    /// Look at tools, check their files, run one
+    #[command(subcommand)]
+    Tool(Tool),
+    /// Look at policies, and why a call is allowed or not
+    #[command(subcommand)]
+    Policy(Policy),
+    /// Look at what was asked and which calls it caused
+    #[command(subcommand)]
+    Trace(Trace),
+    /// Ask the running gateway whether it is ready; exit 0 when it is, for health checks
+    Health(Remote),
+    /// Print completions for a shell
+    #[command(after_help = texts::COMPLETIONS)]
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Demo {
+    /// Where the gateway listens; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    pub listen: SocketAddr,
+    /// Where the simulated platforms listen; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub sim_listen: SocketAddr,
+    /// Where state is kept: sqlite:FILE or redis://HOST:PORT/DB [default: SQLite in a temporary folder]
+    #[arg(long, value_name = "STORE")]
+    pub store: Option<String>,
+    /// Do not open the page in a browser
+    #[arg(long)]
+    pub no_open: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Up {
+    /// Where the HTTP API listens, in place of the configuration's `listen`
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// Where state is kept, in place of the configuration's `store`
+    #[arg(long, value_name = "STORE")]
+    pub store: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Chat {
+    /// Where state is kept, in place of the configuration's `store`
+    #[arg(long, value_name = "STORE")]
+    pub store: Option<String>,
+    /// Speak as this person [default: the user of this machine]
+    #[arg(long, value_name = "NAME")]
+    pub sender: Option<String>,
+    /// Do not draw the call tree after each answer
+    #[arg(long)]
+    pub no_tree: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Sim {
+    /// Where they listen; only loopback is possible, port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    pub listen: SocketAddr,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Tool {
+    /// Check tool files; exit 0 when they can be used (warnings allowed), 78 when not
+    #[command(after_help = texts::TOOL_VALIDATE)]
+    Validate {
+        /// A file or a folder of files; may be given several times
+        #[arg(long, required = true, value_name = "FILE", num_args = 1..)]
+        spec: Vec<PathBuf>,
+    },
+    /// List the tools that somebody may use
+    #[command(after_help = texts::TOOL_LIST)]
+    List {
+        #[command(flatten)]
+        who: Who,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Show one tool: what it takes and gives, where it comes from
+    Show {
+        #[arg(long)]
+        name: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Run a tool through the same gate as in chat and print its result
+    #[command(after_help = texts::TOOL_INVOKE)]
+    Invoke(Invoke),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Invoke {
+    #[arg(long)]
+    pub name: String,
+    /// The arguments as a JSON object
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub params: String,
+    #[command(flatten)]
+    pub who: Who,
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Somebody as policy sees them.
+#[derive(Debug, Clone, Args)]
+pub struct Who {
+    /// Where they are [default: console]
+    #[arg(long, value_name = "PLATFORM", value_parser = platform)]
+    pub platform: Option<Platform>,
+    /// Whose rules apply [default: found from platform and space]
+    #[arg(long)]
+    pub tenant: Option<String>,
+    /// Guild or workspace id
+    #[arg(long, value_name = "ID")]
+    pub space: Option<String>,
+    /// Channel or chat id
+    #[arg(long, value_name = "ID")]
+    pub conversation: Option<String>,
+    /// The person's id
+    #[arg(long, value_name = "ID")]
+    pub sender: Option<String>,
+    /// A role that they have; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub role: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Policy {
+    /// Show the rules, each with its file and line
+    Show {
+        /// Only of this platform
+        #[arg(long, value_name = "PLATFORM", value_parser = platform)]
+        platform: Option<Platform>,
+    },
+    /// Tell layer by layer why a call is allowed or not
+    #[command(after_help = texts::POLICY_EXPLAIN)]
+    Explain {
+        #[arg(long, value_name = "NAME")]
+        tool: String,
+        #[command(flatten)]
+        who: Who,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Trace {
+    /// List recent turns, newest first
+    #[command(after_help = texts::TRACE_LIST)]
+    List {
+        #[command(flatten)]
+        filter: TraceFilter,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Show the call tree of a turn
+    #[command(after_help = texts::TRACE_SHOW)]
+    Show {
+        /// The reference that a reply shows
+        reference: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Print turns as they end, until Ctrl+C
+    Tail {
+        #[command(flatten)]
+        filter: TraceFilter,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Calls, success and times of each tool
+    Stats {
+        /// Over how long: 15m, 24h, 7d
+        #[arg(long, value_name = "TIME", value_parser = time, default_value = "24h")]
+        since: std::time::Duration,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct TraceFilter {
+    /// Only what failed
+    #[arg(long)]
+    pub failed: bool,
+    /// Only turns that called this tool
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// Only this session
+    #[arg(long, value_name = "KEY")]
+    pub session: Option<String>,
+    /// Only what began within this time: 15m, 24h, 7d
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub since: Option<std::time::Duration>,
+    /// At most so many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub limit: u16,
+}
+
+fn platform(text: &str) -> Result<Platform, String> {
+    text.parse().map_err(|error: contract::place::UnknownPlatform| error.to_string())
+}
+
+fn time(text: &str) -> Result<std::time::Duration, String> {
+    crate::config::parse_duration(text).ok_or_else(|| "write a time such as 15m, 24h or 7d".into())
+}
+
+mod texts;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! What stands below the options in the help of each command: examples first.
+
+pub const TOP: &str = "\
+Examples:
+  toolgate demo                                  try everything in a page, nothing to set up
+  toolgate check                                 is my configuration right?
+  toolgate up                                    run it
+  toolgate policy explain --platform telegram --tool order_refund
+  toolgate trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007 what did that message cause?
+
+Exit codes: 0 done, 1 failed, 2 wrong command line, 75 start me again, 78 bad configuration.
+Any key of the configuration can be replaced by a variable: TOOLGATE__STORE=redis://127.0.0.1:6379/0";
+
+pub const DEMO: &str = "\
+Examples:
+  toolgate demo
+  toolgate demo --listen 127.0.0.1:0 --no-open --json   one line with all addresses when ready
+  toolgate demo --store redis://127.0.0.1:6379/0        look at the records with redis-cli
+
+The page shows a chat that speaks Telegram's real protocol with the gateway, and each call as it happens.
+Everything stays on this machine and is gone when the demo ends, unless --store names a place. Ctrl+C ends it.";
+
+pub const UP: &str = "\
+Examples:
+  toolgate up
+  toolgate --config /etc/toolgate/toolgate.yaml up
+  TOOLGATE__STORE=redis://127.0.0.1:6379/0 toolgate up
+
+Connect a Telegram bot with three lines in toolgate.yaml:
+  platforms:
+    telegram: { token: env:TELEGRAM_TOKEN }
+  policies: platform-policies/
+
+Tools and policies are read again when their files change; a bad file keeps the last good one and says so.
+Ctrl+C or SIGTERM lets running turns end (60 s); what is not done is taken up at the next start.";
+
+pub const CHECK: &str = "\
+Prints what is wrong with file, line and column, and what was probably meant:
+  toolgate.yaml:4:3: unknown key 'lisen': did you mean 'listen'?
+
+Exit 0 when it can be started (warnings allowed), 78 when not. Secrets are not read.";
+
+pub const CHAT: &str = "\
+Examples:
+  toolgate chat
+  /weather_query Oslo 3            positional, in the order of the required arguments
+  /order_query order_id=A-17 status=paid
+  /sleep {\"ms\": 50}                JSON works too
+
+Several commands on lines of their own run at once (end a line with \\ to go on).
+Ctrl+C stops what runs, twice leaves; /tools lists what can be used.";
+
+pub const SIM: &str = "\
+Examples:
+  toolgate sim
+  curl 127.0.0.1:8081/telegram/bot1:demo/getMe
+  curl 127.0.0.1:8081/control/telegram/say -d '{\"conversation\":\"dm:you\",\"user\":\"you\",\"text\":\"hello\"}'
+  curl '127.0.0.1:8081/control/telegram/transcript?conversation=dm:you'
+
+Point any bot at it: its API address is http://127.0.0.1:8081/telegram. Limits are those of the real platform.";
+
+pub const TOOL_VALIDATE: &str = "\
+Examples:
+  toolgate tool validate --spec tools/weather.yaml
+  toolgate tool validate --spec tools/
+
+Warnings tell what will hurt later: no `returns`, a POST with retries that is not idempotent, no concurrency_limit.";
+
+pub const TOOL_LIST: &str = "\
+Examples:
+  toolgate tool list
+  toolgate tool list --platform telegram --conversation -1001234567890 --sender 123456789";
+
+pub const TOOL_INVOKE: &str = "\
+Examples:
+  toolgate tool invoke --name weather_query --params '{\"city\":\"上海\"}'
+  toolgate tool invoke --name order_query --params '{\"order_id\":\"A-17\"}' --platform telegram --sender 123456789
+
+A running gateway is asked, so that its limits count; alone only when none answers. Without --platform it acts as
+an operator on `console`.";
+
+pub const POLICY_EXPLAIN: &str = "\
+Examples:
+  toolgate policy explain --platform telegram --tool order_refund
+  toolgate policy explain --platform telegram --tool order_refund --conversation -1001234567890 --sender 123456789";
+
+pub const TRACE_LIST: &str = "\
+Examples:
+  toolgate trace list --failed --since 24h
+  toolgate trace list --tool order_query --limit 50";
+
+pub const TRACE_SHOW: &str = "\
+Example:
+  toolgate trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007
+
+  ✗ turn                         +0 µs      2.31 s  execution · step.failed  /research atlantis
+  └─ ✗ research 1.1            +1.0 ms      2.30 s  execution · step.failed
+     ├─ ✓ search_web 1.1.1     +2.2 ms       41 ms  ok
+     └─ ✗ read_page 1.1.2       +46 ms      2.00 s  execution · timeout";
+
+pub const COMPLETIONS: &str = "\
+Examples:
+  toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
+  toolgate completions fish > ~/.config/fish/completions/toolgate.fish";
