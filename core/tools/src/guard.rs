@@ -9,7 +9,7 @@ mod say;
 
 use std::time::Duration;
 
-use contract::{Caller, Code, Effect, Failure, Private, State, TurnId};
+use contract::{Caller, Code, Effect, Failure, Private, TurnId};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -52,22 +52,6 @@ pub struct Report {
     pub marks: Vec<String>,
     /// Whether the tool may be run again without harm.
     pub repeatable: bool,
-}
-
-impl Report {
-    /// How the call ended. Not to know whether something took effect is an end of its own, unless it may be repeated.
-    pub fn state(&self) -> State {
-        let Err(failure) = &self.result else { return State::Ok };
-        let may_have_happened = failure.effect == Effect::Unknown;
-        match failure.code {
-            Code::OutcomeUnknown => State::Unknown,
-            Code::Cancelled if may_have_happened => State::Unknown,
-            Code::Cancelled => State::Cancelled,
-            Code::NotStarted => State::NotStarted,
-            Code::Timeout | Code::UpstreamBroken if may_have_happened && !self.repeatable => State::Unknown,
-            _ => State::Failed,
-        }
-    }
 }
 
 /// Runs the call. Never panics, always ends by its deadline; dropping it ends the call as a cancellation does.
