@@ -16,7 +16,7 @@ use contract::{
     NodeKind, Notice, Outcome, Outlet, Place, Platform, Reply, Sender, SessionKey, Source, StoreDown, TurnEvent,
     TurnId, TurnStream,
     message::Heard,
-    records::{Admitted, Change, Record, Stores, ToolStats, TurnLine, TurnQuery},
+    records::{Admitted, Change, Record, Stores, ToolStats, TurnLine, TurnQuery, TurnState},
     seams::Fence,
 };
 use futures_util::{StreamExt, stream};
@@ -279,6 +279,11 @@ impl Gateway {
     pub async fn invoke(&self, caller: Caller, tool: &str, args: Result<Value, Failure>) -> Invoked {
         invoke(&self.inner, caller, tool, args).await
     }
+
+    /// [`Gateway::invoke`] with the arguments as JSON text: read exactly, integers digit for digit.
+    pub async fn invoke_json(&self, caller: Caller, tool: &str, raw: &str) -> Invoked {
+        self.invoke(caller, tool, tools::args::parse_json(raw)).await
+    }
 }
 
 impl Inner {
@@ -310,18 +315,58 @@ impl Inbox for Gateway {
     }
 }
 
+/// How often a turn that runs elsewhere is looked at while somebody watches.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long such a turn is watched without an end.
+const LOOK_MAX: Duration = Duration::from_secs(3_600);
+
 #[async_trait]
 impl Feed for Inner {
     async fn watch(&self, turn: TurnId) -> TurnStream {
         if let Some(live) = self.tracer.watch(turn) {
             return live;
         }
-        let nodes = self.stores.trees.tree(turn).await.unwrap_or_default();
-        let mut events: Vec<_> = nodes.into_iter().map(|n| TurnEvent::Node(Arc::new(n))).collect();
-        if let Ok(Some(reply)) = self.stores.turns.get(turn).await.map(|r| r.and_then(|r| r.reply)) {
-            events.push(TurnEvent::End(Arc::new(reply)));
+        let look = Look { stores: self.stores.clone(), turn, seen: HashMap::new(), since: Instant::now(), over: false };
+        let looks = stream::unfold(look, |look| async move { look.next().await });
+        looks.map(stream::iter).flatten().boxed()
+    }
+}
+
+/// Watches a turn in the store: one that has ended, or that runs elsewhere.
+struct Look {
+    stores: Stores,
+    turn: TurnId,
+    seen: HashMap<CallId, contract::State>,
+    since: Instant,
+    over: bool,
+}
+
+impl Look {
+    async fn next(mut self) -> Option<(Vec<TurnEvent>, Self)> {
+        if self.over {
+            return None;
         }
-        stream::iter(events).boxed()
+        if !self.seen.is_empty() || self.since.elapsed() > LOOK_EVERY {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        let record = self.stores.turns.get(self.turn).await.ok().flatten();
+        let mut events = self.new_nodes().await;
+        let reply = record.as_ref().and_then(|r| r.reply.clone());
+        let open =
+            record.is_some_and(|r| matches!(r.state, TurnState::Queued | TurnState::Running | TurnState::Parked));
+        events.extend(reply.map(|reply| TurnEvent::End(Arc::new(reply))));
+        self.over = !open || self.since.elapsed() > LOOK_MAX;
+        if !self.over && events.is_empty() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Some((events, self))
+    }
+
+    async fn new_nodes(&mut self) -> Vec<TurnEvent> {
+        let nodes = self.stores.trees.tree(self.turn).await.unwrap_or_default();
+        let seen = &mut self.seen;
+        let news = nodes.into_iter().filter(|n| seen.insert(n.call, n.state) != Some(n.state));
+        news.map(|n| TurnEvent::Node(Arc::new(n))).collect()
     }
 }
 

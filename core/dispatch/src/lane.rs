@@ -62,6 +62,8 @@ impl Lanes {
 
     fn push(inner: &Arc<Inner>, record: Record, recovered: bool) {
         let session = record.session.clone();
+        // From now on it can be watched.
+        inner.tracer.begin(record.id);
         {
             let mut state = inner.lanes.lock();
             let is_new = !state.lanes.contains_key(&session);

@@ -43,21 +43,19 @@ impl<'a> Saying<'a> {
     }
 
     fn result(&mut self, outcome: &Outcome, value: &Value) {
+        if self.many
+            && let Some(line) = in_one_line(value)
+        {
+            self.text(&format!("**{}.** `{}` — {}", self.answered, outcome.tool, escape(&line)));
+            return;
+        }
         let shown = shown(value, self.markdown(&outcome.tool), self.limits.result_chars as usize);
         if !self.many {
             self.content.extend(shown);
             return;
         }
-        let title = format!("**{}.** `{}`", self.answered, outcome.tool);
-        match shown.as_slice() {
-            [Content::Plain(line)] if !line.contains('\n') && line.chars().count() <= 200 => {
-                self.text(&format!("{title} — {}", escape(line)));
-            }
-            _ => {
-                self.text(&title);
-                self.content.extend(shown);
-            }
-        }
+        self.text(&format!("**{}.** `{}`", self.answered, outcome.tool));
+        self.content.extend(shown);
     }
 
     /// Lines of a batch join into one document, so that they look like one answer.
@@ -138,6 +136,18 @@ pub fn shown(value: &Value, markdown: bool, most: usize) -> Vec<Content> {
             vec![Content::Code { language: "json".into(), text: cut(&text, most) }]
         }
     }
+}
+
+/// A short result as part of a line: a scalar, or a few fields.
+fn in_one_line(value: &Value) -> Option<String> {
+    let line = match value {
+        Value::Object(map) if is_flat(map) && map.len() <= 4 => {
+            map.iter().map(|(key, value)| format!("{key}: {}", scalar(value))).collect::<Vec<_>>().join(", ")
+        }
+        Value::Object(_) | Value::Array(_) | Value::Null => return None,
+        value => scalar(value),
+    };
+    (!line.trim().is_empty() && !line.contains('\n') && line.chars().count() <= 200).then_some(line)
 }
 
 fn cut(text: &str, most: usize) -> String {

@@ -127,7 +127,7 @@ fn label(node: &Node, with_bodies: bool) -> String {
     if with_bodies && node.kind == NodeKind::Call && !node.args.is_empty() {
         text.push_str(&format!(" {}", contract::text::one_line(&node.args, 60)));
     }
-    text.push_str(&format!("  {}", node.state.as_str()));
+    text.push_str(&format!("  {}", shown_state(node, with_bodies).as_str()));
     if let Some(code) = shown_code(node, with_bodies) {
         text.push_str(&format!(" [{code}]"));
     }
@@ -138,6 +138,11 @@ fn label(node: &Node, with_bodies: bool) -> String {
         text.push_str(&format!("  {} attempts", node.attempts));
     }
     text
+}
+
+fn shown_state(node: &Node, with_bodies: bool) -> State {
+    let hidden = !with_bodies && node.code == Some(contract::Code::Denied);
+    if hidden { State::Failed } else { node.state }
 }
 
 /// People in chat never see that a tool was denied: for them it does not exist.

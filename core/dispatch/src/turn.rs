@@ -13,7 +13,7 @@ use contract::{
     seams::Fence,
     text::one_line,
 };
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::FusedFuture};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -127,7 +127,9 @@ async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Reply {
         }
     };
     cx.progress.stop();
-    signs.await;
+    if !signs.is_terminated() {
+        signs.await;
+    }
     reply.unwrap_or_else(|_| {
         warn!(turn = %cx.id, "planning or saying panicked");
         failure_reply(cx, &Failure::fatal(Code::Internal, "planning or saying panicked"))

@@ -1,1 +1,195 @@
-//! What tests share: a gateway in a box, a store for each kind, checks
+//! What tests share: a gateway in a box, and an outlet that is in the test's hand.
+
+mod outlet;
+
+use std::{sync::Arc, time::Duration};
+
+use contract::{
+    Accepted, Address, Caller, Heard, Inbox, Kind, Message, Origin, Outcome, Platform, Reply, Sender, TurnId,
+    records::Stores,
+};
+use dispatch::{Gateway, Options, Settings, Snapshot, say, tree};
+use endpoints::Endpoints;
+use serde_json::Value;
+
+pub use outlet::{Fault, Recorder, Seen};
+
+/// What a gateway in a box is made of.
+pub struct Setup {
+    pub tools: String,
+    pub policies: Vec<(String, String)>,
+    pub stores: Stores,
+    pub endpoints: Endpoints,
+    pub drain: Duration,
+}
+
+/// Tools and policies of most tests: natives that sleep, crash and echo, allowed everywhere.
+pub const TOOLS: &str = r#"
+name: sleep
+toolset: lab
+description: Sleeps for some milliseconds
+permissions: [read]
+parameters: { type: object, required: [ms], properties: { ms: { type: integer, minimum: 0, maximum: 60000 } } }
+endpoint: { type: native, name: sleep }
+---
+name: crash
+toolset: lab
+description: Crashes on purpose
+permissions: [read]
+endpoint: { type: native, name: crash }
+---
+name: noop
+toolset: lab
+description: Does nothing, with five fields to check
+permissions: [read]
+parameters:
+  type: object
+  required: [a]
+  properties:
+    a: { type: string }
+    b: { type: integer }
+    c: { type: boolean }
+    d: { type: array, items: { type: number } }
+    e: { type: string, enum: [x, y] }
+endpoint: { type: native, name: noop }
+---
+name: secret_thing
+toolset: secret
+description: A tool that nobody is allowed
+endpoint: { type: native, name: noop }
+"#;
+
+/// Allows the toolset `lab` on a platform.
+pub fn allow_lab(platform: Platform) -> (String, String) {
+    (format!("{platform}.yaml"), format!("platform: {platform}\ntoolsets: {{ allow: [lab] }}\n"))
+}
+
+impl Setup {
+    pub fn new(stores: Stores) -> Self {
+        Self {
+            tools: TOOLS.into(),
+            policies: vec![allow_lab(Platform::Telegram), allow_lab(Platform::Api)],
+            stores,
+            endpoints: Endpoints::new(),
+            drain: Duration::from_secs(5),
+        }
+    }
+
+    /// A snapshot of these tools and policies.
+    pub fn snapshot(tools: &str, policies: &[(String, String)], endpoints: Endpoints, generation: u64) -> Snapshot {
+        let registry = tools::Registry::new(Arc::new(endpoints));
+        let loaded = registry.load_with(&[], &[("tools.yaml", tools)]);
+        assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+        let sources: Vec<_> =
+            policies.iter().map(|(file, text)| policies::Source { file: file.clone(), text: text.clone() }).collect();
+        let policies = policies::Policies::parse(&sources).unwrap_or_else(|e| panic!("{e:?}")).policies;
+        let (compiled, _) = policies.compile(&loaded.snapshot.facts()).unwrap_or_else(|e| panic!("{e:?}"));
+        Snapshot::new(loaded.snapshot, Arc::new(compiled), generation)
+    }
+
+    /// Opens and starts it.
+    pub fn start(self) -> InABox {
+        let outlet = Arc::new(Recorder::default());
+        let gateway = Gateway::open(Options {
+            stores: self.stores,
+            snapshot: Self::snapshot(&self.tools, &self.policies, self.endpoints, 1),
+            settings: Settings { drain: self.drain, ..Settings::default() },
+            planner: None,
+        });
+        gateway.connect(Platform::Telegram, "main", outlet.clone(), outlet.clone());
+        gateway.start();
+        InABox { gateway, outlet }
+    }
+}
+
+/// A gateway that runs, and the far end of its outlet.
+pub struct InABox {
+    pub gateway: Gateway,
+    pub outlet: Arc<Recorder>,
+}
+
+/// What came of a message.
+#[derive(Debug)]
+pub struct Said {
+    pub turn: TurnId,
+    pub reply: Arc<Reply>,
+    /// The reply as plain text.
+    pub text: String,
+    /// The tree without durations.
+    pub tree: String,
+}
+
+impl InABox {
+    /// Accepts a message and waits for its stored reply.
+    pub async fn say(&self, text: &str) -> Said {
+        self.say_as(message(Platform::Api, "c1", "ada", text)).await
+    }
+
+    pub async fn say_as(&self, message: Message) -> Said {
+        let accepted = self.gateway.accept(message).await.expect("the store answers");
+        let Accepted::Turn { id, .. } = accepted else { panic!("not a turn: {accepted:?}") };
+        self.ended(id).await
+    }
+
+    pub async fn ended(&self, turn: TurnId) -> Said {
+        let reply = tokio::time::timeout(Duration::from_secs(30), self.gateway.reply(turn)).await;
+        let reply = reply.expect("a reply within 30 s").expect("the store answers").expect("the reply is kept");
+        let nodes = self.gateway.tree(turn).await.expect("the store answers");
+        let text = say::plain(&reply).replace(&turn.to_string(), "REF");
+        Said { turn, text, tree: without_durations(&tree::draw_text(&nodes, true)), reply }
+    }
+
+    /// Accepts a message whose reply goes out through the outlet.
+    pub async fn gateway_accept(&self, message: Message) -> Accepted {
+        self.gateway.accept(message).await.expect("the store answers")
+    }
+
+    pub async fn invoke(&self, tool: &str, args: Value) -> Outcome {
+        self.gateway.invoke(caller(Platform::Api), tool, Ok(args)).await.outcome
+    }
+}
+
+/// A message of a person in a conversation.
+pub fn message(platform: Platform, conversation: &str, sender: &str, text: &str) -> Message {
+    let mut address = Address::new(platform, "main", conversation);
+    address.direct = true;
+    Message {
+        key: format!("test:{}", TurnId::new()),
+        address,
+        sender: Sender { id: sender.into(), name: sender.into() },
+        roles: Vec::new(),
+        kind: Kind::Text { text: text.into() },
+        heard: Heard::Direct,
+        files: Vec::new(),
+        quote: None,
+        from_bot: false,
+        locale: None,
+        at_ms: TurnId::new().at_ms(),
+    }
+}
+
+pub fn caller(platform: Platform) -> Caller {
+    Caller {
+        platform,
+        account: "main".into(),
+        tenant: "default".into(),
+        space: None,
+        conversation: "c1".into(),
+        thread: None,
+        sender: Sender { id: "ada".into(), name: "ada".into() },
+        roles: Vec::new(),
+        origin: Origin::Api,
+    }
+}
+
+/// A drawn tree with each duration as `…`.
+pub fn without_durations(tree: &str) -> String {
+    let line = |line: &str| {
+        let mut words: Vec<&str> = line.split("  ").collect();
+        if words.last().is_some_and(|w| w.ends_with(" ms") || w.ends_with(" s") || w.ends_with(" µs")) {
+            words.pop();
+        }
+        words.join("  ")
+    };
+    tree.lines().map(|l| line(l) + "\n").collect()
+}

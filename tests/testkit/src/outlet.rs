@@ -1,0 +1,185 @@
+//! An outlet in the test's hand: it records what is sent, and fails as it is told.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use async_trait::async_trait;
+use contract::{
+    Address, Caller, DeliveryError, DeliveryKey, FileRef, Indicator, Op, Outlet, Part, Receipt, Reply, Scope, Source,
+    Why, seams::ByteStream,
+};
+use dispatch::say;
+
+/// What the outlet does with a request instead of carrying it out.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    Wait(Duration),
+    NotSent,
+    /// Carried out, but the answer is lost.
+    UnsureAfter,
+    UnsureBefore,
+    Refused(Why),
+}
+
+/// A request that was carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// `post`, `replace`, `draft`, `remove`.
+    pub op: &'static str,
+    pub conversation: String,
+    pub text: String,
+    pub buttons: Vec<String>,
+}
+
+/// Records requests, fails as told.
+#[derive(Default)]
+pub struct Recorder(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    seen: Vec<Seen>,
+    faults: VecDeque<Fault>,
+    next: u64,
+    indicated: u32,
+    slow: Duration,
+    part_chars: Option<usize>,
+    roles: Vec<String>,
+}
+
+impl Recorder {
+    pub fn seen(&self) -> Vec<Seen> {
+        self.lock().seen.clone()
+    }
+
+    pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.lock().faults.extend(faults);
+    }
+
+    pub fn indicated(&self) -> u32 {
+        self.lock().indicated
+    }
+
+    /// Renders replies in parts of so many characters.
+    pub fn split_at(&self, chars: usize) {
+        self.lock().part_chars = Some(chars);
+    }
+
+    pub fn take_time(&self, slow: Duration) {
+        self.lock().slow = slow;
+    }
+
+    /// The roles that everybody has everywhere.
+    pub fn roles_are(&self, roles: &[&str]) {
+        self.lock().roles = roles.iter().map(|r| (*r).to_owned()).collect();
+    }
+
+    /// Waits until so many requests were carried out.
+    pub async fn wait_for(&self, count: usize) -> Vec<Seen> {
+        for _ in 0..3_000 {
+            let seen = self.seen();
+            if seen.len() >= count {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("only {} of {count} requests came: {:?}", self.seen().len(), self.seen());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn carry_out(&self, to: &Address, op: &Op<'_>) -> Receipt {
+        let mut state = self.lock();
+        let (name, part, old) = match op {
+            Op::Post(part) => ("post", Some(part), None),
+            Op::Replace(old, part) => ("replace", Some(part), Some((*old).clone())),
+            Op::Draft(old, part) => ("draft", Some(part), old.cloned()),
+            Op::Remove(old) => ("remove", None, Some((*old).clone())),
+            Op::Find => ("find", None, None),
+        };
+        state.seen.push(Seen {
+            op: name,
+            conversation: to.conversation.clone(),
+            text: part.map(|p| if p.body.is_empty() { p.plain.clone() } else { p.body.clone() }).unwrap_or_default(),
+            buttons: part.map(|p| p.buttons.iter().map(|b| b.action.to_string()).collect()).unwrap_or_default(),
+        });
+        state.next += 1;
+        let message = state.next.to_string();
+        old.unwrap_or(Receipt { message, private: contract::Opaque::default() })
+    }
+}
+
+#[async_trait]
+impl Outlet for Recorder {
+    fn render(&self, reply: &Reply, _to: &Address) -> Vec<Part> {
+        let mut text = say::plain(reply);
+        if reply.maybe_repeated {
+            text = format!("{}\n{text}", contract::reply::DUPLICATE_MARK);
+        }
+        let chars: Vec<char> = text.chars().collect();
+        let size = self.lock().part_chars.unwrap_or(usize::MAX).min(chars.len().max(1));
+        let mut parts: Vec<_> = chars
+            .chunks(size)
+            .map(|chunk| Part {
+                body: chunk.iter().collect(),
+                plain: chunk.iter().collect(),
+                buttons: Vec::new(),
+                files: Vec::new(),
+                audience: reply.audience,
+            })
+            .collect();
+        if let Some(last) = parts.last_mut() {
+            last.buttons.clone_from(&reply.buttons);
+        }
+        parts
+    }
+
+    async fn send(&self, to: &Address, op: Op<'_>, _key: &DeliveryKey) -> Result<Receipt, DeliveryError> {
+        if matches!(op, Op::Find) {
+            return Err(DeliveryError::Refused(Why::Unsupported));
+        }
+        let (fault, slow) = {
+            let mut state = self.lock();
+            (state.faults.pop_front(), state.slow)
+        };
+        if !slow.is_zero() {
+            tokio::time::sleep(slow).await;
+        }
+        match fault {
+            None => Ok(self.carry_out(to, &op)),
+            Some(Fault::Wait(time)) => {
+                Err(DeliveryError::Wait { scope: Scope::Conversation, until: SystemTime::now() + time })
+            }
+            Some(Fault::NotSent) => Err(DeliveryError::NotSent("told to".into())),
+            Some(Fault::UnsureBefore) => Err(DeliveryError::Unsure("told to".into())),
+            Some(Fault::UnsureAfter) => {
+                self.carry_out(to, &op);
+                Err(DeliveryError::Unsure("told to".into()))
+            }
+            Some(Fault::Refused(why)) => Err(DeliveryError::Refused(why)),
+        }
+    }
+
+    async fn indicate(&self, _to: &Address, _indicator: Indicator) {
+        self.lock().indicated += 1;
+    }
+
+    fn fallback(&self, to: &Address) -> Option<Address> {
+        to.thread.is_some().then(|| Address { thread: None, ..to.clone() })
+    }
+}
+
+#[async_trait]
+impl Source for Recorder {
+    async fn open(&self, _file: &FileRef) -> Result<ByteStream, DeliveryError> {
+        Err(DeliveryError::Refused(Why::Gone))
+    }
+
+    async fn roles(&self, _who: &Caller) -> Result<Vec<String>, DeliveryError> {
+        Ok(self.lock().roles.clone())
+    }
+}
