@@ -1,4 +1,15 @@
 //! A tool that is a service: one request for each call, one answer read within bounds.
+//!
+//! Where arguments go: what `{param}` names goes into the address, percent-encoded as one part that cannot leave its
+//! place; the rest is renamed by `rename` (dots go into objects, on both sides) and then goes to the query (GET, HEAD,
+//! DELETE) or into a JSON body; a `content-type` of `application/x-www-form-urlencoded` makes it a form. In a query or
+//! form a list repeats its name, an object goes in with dots, null is left out.
+//!
+//! A header whose value is `{idempotency_key}` carries the call's key. `traceparent` always goes along, with the turn
+//! as the trace.
+//!
+//! Of an answer at most 4 MiB are read. JSON keeps every digit of its integers: one that no 64-bit type holds becomes
+//! a string of its digits. What is not JSON is passed on as text, unless `returns` declares something else.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -65,7 +76,7 @@ impl Http {
         }
         let reader = Reader {
             tool: spec.name.to_string(),
-            wants_json: spec.returns.as_ref().is_some_and(|returns| !is_text(returns)),
+            wants_json: spec.returns.as_ref().is_some_and(is_structured),
             secrets: secrets(&target, &headers),
         };
         Ok(Self { client, method, target, rename, headers, key_headers, carrier, reader })
@@ -213,8 +224,13 @@ fn secrets(target: &Target, headers: &HeaderMap) -> Vec<String> {
     query.chain(header).filter(|secret| secret.len() >= 4).collect()
 }
 
-fn is_text(schema: &Value) -> bool {
-    schema.get("type").and_then(Value::as_str) == Some("string")
+/// Whether the schema leaves no room for plain text.
+fn is_structured(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind != "string",
+        Some(Value::Array(kinds)) => !kinds.iter().any(|kind| kind == "string"),
+        _ => schema.get("properties").is_some() || schema.get("items").is_some(),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Tools from their YAML to their outcome: registry, policy, schema, guard and endpoint together, over real HTTP.
+#![allow(clippy::unwrap_used, reason = "helpers of tests: a panic is how they fail")]
 
 use std::{
     convert::Infallible,

@@ -315,7 +315,11 @@ fn types(kind: &TypeKind) -> String {
 fn choice(options: &Value, got: &Value) -> (String, Option<String>) {
     let words: Vec<String> = options.as_array().into_iter().flatten().map(shape::plain).collect();
     let near = got.as_str().and_then(|got| near_choice(got, &words));
-    let hint = near.map(|near| format!("did you mean '{near}'?"));
+    let hint = near.map(|near| match got.as_str() == Some(near) {
+        // The text of a number: without a declared type nothing is converted.
+        true => format!("write {near} without quotes"),
+        false => format!("did you mean '{near}'?"),
+    });
     (format!("one of {}", listed(words.iter().map(|w| text::cut(w, 40)), ", ")), hint)
 }
 

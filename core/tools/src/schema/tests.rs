@@ -312,6 +312,17 @@ fn all_problems_are_told_at_once() {
     assert!(long[0].got.as_ref().unwrap().chars().count() <= 80);
 }
 
+#[test]
+fn a_choice_of_numbers_without_a_type_says_how_to_write_it() {
+    check(
+        &one(json!({"enum": [1, 2]})),
+        json!({"x": "2"}),
+        expect![[r#"
+            x: expected one of 1, 2, got "2" (write 2 without quotes)
+        "#]],
+    );
+}
+
 fn payment() -> Schema {
     one(json!({"oneOf": [
         {"title": "card", "type": "object", "required": ["kind", "number", "cvc"], "additionalProperties": false,
