@@ -1,0 +1,152 @@
+//! `POST /v1/messages` and `GET /v1/messages/{reference}`: text in, reply out.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::{Path, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use contract::{Accepted, Caller, Code, Failure, Heard, Kind, Message, Reply, TurnId};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    body, callers, follow,
+    gate::Who,
+    problem::Problem,
+    routes::App,
+    turns::{self, Standing},
+    view::{self, Eyes},
+};
+
+/// Seconds that an answer is waited for unless the request says otherwise, and at most.
+const WAIT: u64 = 60;
+const WAIT_MAX: u64 = 300;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    text: String,
+    conversation: Option<String>,
+    thread: Option<String>,
+    /// A person behind the client.
+    user: Option<String>,
+    /// Seconds; 0 answers with the reference at once.
+    wait: Option<u64>,
+    /// The client's own id of the message: sent twice, it is answered as one.
+    id: Option<String>,
+}
+
+pub async fn post(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    who.known()?;
+    let ask: Ask = body::json(body).await?;
+    let wait = ask.wait;
+    if let Some(wait) = wait.filter(|wait| *wait > WAIT_MAX) {
+        return Err(Problem::invalid("wait", "seconds from 0 to 300", Some(&wait.to_string())));
+    }
+    let (message, caller) = message(&who, ask)?;
+    let gateway = app.gateway.clone();
+    let accepted = app.see_through(async move { gateway.accept_as(message, caller).await }).await??;
+    let turn = match accepted {
+        Accepted::Turn { id, .. } => id,
+        Accepted::Signal(text) => return Ok(Json(view::answer(None, &Reply::text(text))).into_response()),
+        Accepted::NotForUs => {
+            return Err(Problem::of(Failure::new(Code::InputRefused, "this message is not answered here")));
+        }
+    };
+    if wants_events(&headers) {
+        let longest = wait.map(Duration::from_secs);
+        return Ok(located(turn, follow::stream(&app, turn, eyes(&who), longest)));
+    }
+    let settled = tokio::select! {
+        settled = turns::settled(&app.gateway, turn) => settled?,
+        () = tokio::time::sleep(Duration::from_secs(wait.unwrap_or(WAIT))) => Standing::Open,
+        () = app.shutdown.cancelled() => Standing::Open,
+    };
+    answered(turn, &settled)
+}
+
+pub async fn get(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(reference): Path<String>,
+) -> Result<Response, Problem> {
+    let turn = turns::seen(&app.gateway, &who, &reference).await?;
+    answered(turn, &turns::standing(&app.gateway, turn).await?)
+}
+
+fn answered(turn: TurnId, standing: &Standing) -> Result<Response, Problem> {
+    match standing {
+        Standing::Replied(reply) => Ok(Json(view::answer(Some(turn), reply)).into_response()),
+        Standing::Open => {
+            let later = (StatusCode::ACCEPTED, Json(json!({ "reference": turn.to_string() })));
+            Ok(located(turn, later.into_response()))
+        }
+        Standing::Refused => {
+            Err(Problem::busy("too many messages wait in this conversation already; this one was not taken")
+                .reference(turn))
+        }
+        Standing::Over(_) | Standing::Unknown => Err(Problem::no_such_reference()),
+    }
+}
+
+fn located(turn: TurnId, mut answer: Response) -> Response {
+    let place = HeaderValue::from_str(&format!("/v1/messages/{turn}"));
+    answer.headers_mut().insert(header::LOCATION, place.expect("a reference is letters and digits"));
+    answer
+}
+
+fn message(who: &Who, ask: Ask) -> Result<(Message, Caller), Problem> {
+    if ask.text.trim().is_empty() {
+        return Err(Problem::invalid("text", "what is to be said", None));
+    }
+    if !who.platform().is_pull() {
+        // Its replies would have to be sent somewhere, and nothing of that platform takes them yet.
+        let say = "messages of this client's platform are not taken in this version";
+        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, Failure::new(Code::Unavailable, say)));
+    }
+    let id = body::word("id", ask.id)?;
+    let own = callers::Own { conversation: ask.conversation, thread: ask.thread, user: ask.user };
+    let (address, caller) = callers::own(who, own, contract::Origin::Said)?;
+    let message = Message {
+        key: key(&caller, id),
+        sender: caller.sender.clone(),
+        address,
+        roles: Vec::new(),
+        kind: Kind::Text { text: ask.text },
+        heard: Heard::Direct,
+        files: Vec::new(),
+        quote: None,
+        from_bot: false,
+        locale: None,
+        at_ms: body::now_ms(),
+    };
+    let caller = Caller { origin: message.origin(), ..caller };
+    Ok((message, caller))
+}
+
+/// Two people behind one client do not share their ids; a message without an id is always new.
+fn key(caller: &Caller, id: Option<String>) -> String {
+    match id {
+        Some(id) => format!("id:{}:{}:{id}", caller.sender.id.len(), caller.sender.id),
+        None => format!("new:{}", TurnId::new()),
+    }
+}
+
+fn wants_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds = accepted.flat_map(|value| value.split(',')).map(|kind| kind.split(';').next().unwrap_or_default());
+    kinds.any(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+pub fn eyes(who: &Who) -> Eyes {
+    if who.is_operator() { Eyes::Operator } else { Eyes::Client }
+}

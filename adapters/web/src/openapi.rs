@@ -1,0 +1,191 @@
+//! The OpenAPI document, written by hand; a test holds it against the routes.
+
+use axum::{Json, response::IntoResponse};
+use serde_json::{Value, json};
+
+pub async fn document() -> impl IntoResponse {
+    Json(openapi())
+}
+
+fn openapi() -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Toolgate",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Messages in, replies out; tools; call trees. A client's token reaches messages, its own traces and its own view of the tools; everything else needs the admin token. Without any token configured only this machine is answered, as an operator on platform 'api', tenant 'default'.",
+        },
+        "security": [{ "bearer": [] }],
+        "paths": paths(),
+        "components": {
+            "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+            "schemas": schemas(),
+        },
+    })
+}
+
+fn paths() -> Value {
+    json!({
+        "/healthz": { "get": open("The process lives") },
+        "/readyz": { "get": open("Whether messages can be taken: 200 or 503, with a list of conditions") },
+        "/v1/openapi.json": { "get": open("This document") },
+        "/v1/messages": { "post": {
+            "summary": "Say something; answered with the reply, or with 202 and the reference when the wait ends first. With 'Accept: text/event-stream' as events node, draft, end",
+            "requestBody": json_body("Ask"),
+            "responses": answers(&[("200", "The reply", "Answer"), ("202", "It goes on; fetch it by its reference", "Later")]),
+        } },
+        "/v1/messages/{reference}": { "get": {
+            "summary": "The reply of a message of the last 24 hours; 202 while it is in the making",
+            "parameters": [path("reference")],
+            "responses": answers(&[("200", "The reply", "Answer"), ("202", "It goes on", "Later")]),
+        } },
+        "/v1/tools": { "get": {
+            "summary": "Exactly the list of tools that a model would be sent; an operator may ask as anybody, a client as itself",
+            "parameters": callers(),
+            "responses": answers(&[("200", "The tools", "Tools")]),
+        } },
+        "/v1/tools/{name}/invoke": { "post": {
+            "summary": "Run one call (operators); the body is its arguments",
+            "parameters": with(path("name"), callers()),
+            "requestBody": json_body("Arguments"),
+            "responses": answers(&[("200", "The result", "Invoked")]),
+        } },
+        "/v1/traces": { "get": {
+            "summary": "Ended turns, newest first",
+            "parameters": [query("failed"), query("tool"), query("session"), query("since"), query("limit")],
+            "responses": answers(&[("200", "The turns", "Turns")]),
+        } },
+        "/v1/traces/{reference}": { "get": {
+            "summary": "A turn with its call tree",
+            "parameters": [path("reference")],
+            "responses": answers(&[("200", "The turn", "Trace")]),
+        } },
+        "/v1/traces/{reference}/events": { "get": {
+            "summary": "The turn as server-sent events node, draft, end: first what was, then what is",
+            "parameters": [path("reference")],
+            "responses": { "200": { "description": "Events", "content": { "text/event-stream": {} } }, "default": problem() },
+        } },
+        "/v1/stats": { "get": {
+            "summary": "How each tool fared (operators)",
+            "parameters": [query("since")],
+            "responses": answers(&[("200", "Counts and durations", "Stats")]),
+        } },
+    })
+}
+
+fn open(summary: &str) -> Value {
+    json!({ "summary": summary, "security": [], "responses": { "200": { "description": "Yes" } } })
+}
+
+fn answers(known: &[(&str, &str, &str)]) -> Value {
+    let mut out = json!({ "default": problem() });
+    for (status, description, schema) in known {
+        out[*status] = json!({ "description": description, "content": content(schema) });
+    }
+    out
+}
+
+fn content(schema: &str) -> Value {
+    json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{schema}") } } })
+}
+
+fn json_body(schema: &str) -> Value {
+    json!({ "required": true, "content": content(schema) })
+}
+
+fn problem() -> Value {
+    let schema = json!({ "$ref": "#/components/schemas/Problem" });
+    json!({ "description": "What went wrong", "content": { "application/problem+json": { "schema": schema } } })
+}
+
+fn path(name: &str) -> Value {
+    json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+}
+
+fn query(name: &str) -> Value {
+    json!({ "name": name, "in": "query", "schema": { "type": "string" } })
+}
+
+fn callers() -> Value {
+    ["platform", "tenant", "account", "space", "conversation", "thread", "sender", "roles", "session"].map(query).into()
+}
+
+fn with(first: Value, rest: Value) -> Value {
+    let Value::Array(mut all) = rest else { return rest };
+    all.insert(0, first);
+    all.into()
+}
+
+fn schemas() -> Value {
+    let text = || json!({ "type": "string" });
+    let number = || json!({ "type": "integer" });
+    json!({
+        "Ask": { "type": "object", "required": ["text"], "additionalProperties": false, "properties": {
+            "text": text(), "conversation": text(), "thread": text(),
+            "user": { "type": "string", "description": "a person behind the client" },
+            "wait": { "type": "integer", "minimum": 0, "maximum": 300, "default": 60, "description": "seconds" },
+            "id": { "type": "string", "description": "the client's own id: sent twice, it is answered as one" },
+        } },
+        "Answer": { "type": "object", "properties": {
+            "reference": { "type": ["string", "null"] }, "text": text(), "failed": { "type": "boolean" },
+            "parts": { "type": "array", "items": { "type": "object", "required": ["kind"], "properties": {
+                "kind": { "enum": ["text", "plain", "code", "notice", "file"] } } } },
+        } },
+        "Later": { "type": "object", "properties": { "reference": text() } },
+        "Tools": { "type": "array", "items": { "type": "object" } },
+        "Arguments": { "type": "object" },
+        "Invoked": { "type": "object", "properties": {
+            "reference": text(), "result": true, "state": text(), "took_us": number() } },
+        "Turns": { "type": "object", "properties": { "traces": { "type": "array", "items": { "type": "object" } } } },
+        "Trace": { "type": "object", "properties": {
+            "turn": text(), "platform": text(), "account": text(), "tenant": text(), "space": { "type": ["string", "null"] },
+            "conversation": text(), "thread": { "type": ["string", "null"] }, "session": text(), "asked": text(),
+            "sender": { "type": "object", "properties": { "id": text(), "name": text() } },
+            "nodes": { "type": "array", "items": { "$ref": "#/components/schemas/Node" } },
+        } },
+        "Node": { "type": "object", "properties": {
+            "call": number(), "path": { "type": ["string", "null"] }, "parent": { "type": ["integer", "null"] },
+            "kind": text(), "tool": text(), "state": text(), "layer": { "type": ["string", "null"] },
+            "code": { "type": ["string", "null"] }, "started_us": number(), "duration_us": { "type": ["integer", "null"] },
+            "queued_us": number(), "attempts": number(), "args": text(), "result": text(),
+            "marks": { "type": "array", "items": text() },
+            "detail": { "type": "string", "description": "for operators only" },
+        } },
+        "Stats": { "type": "object" },
+        "Problem": { "type": "object", "required": ["type", "title", "status", "detail", "code"], "properties": {
+            "type": text(), "title": text(), "status": number(), "detail": text(), "code": text(), "reference": text(),
+            "error": { "type": "object", "properties": {
+                "layer": { "enum": ["validation", "permission", "execution", "fatal"] }, "code": text(), "message": text(),
+                "retryable": { "type": "boolean" }, "retry_after_ms": number(), "hint": text(), "usage": text(),
+                "problems": { "type": "array", "items": { "type": "object" } },
+            } },
+        } },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routes::ROUTES;
+
+    #[test]
+    fn every_route_stands_in_the_document_and_nothing_else() {
+        let document = openapi();
+        let paths = document["paths"].as_object().unwrap();
+        let written: usize = paths.values().map(|p| p.as_object().unwrap().len()).sum();
+        for (method, path) in ROUTES {
+            assert!(paths.get(*path).is_some_and(|p| p.get(*method).is_some()), "{method} {path}");
+        }
+        assert_eq!(written, ROUTES.len());
+    }
+
+    #[test]
+    fn every_reference_to_a_schema_leads_somewhere() {
+        let document = openapi();
+        let text = document.to_string();
+        for reference in text.split("\"$ref\":\"#").skip(1) {
+            let pointer = reference.split('"').next().unwrap();
+            assert!(document.pointer(pointer).is_some(), "{pointer}");
+        }
+    }
+}

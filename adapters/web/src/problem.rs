@@ -1,0 +1,231 @@
+//! What went wrong, as problem details (RFC 9457) with our code and reference. The one place where a failure becomes
+//! an HTTP status.
+
+use std::time::Duration;
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use contract::{Code, Failure, Private, Problem as Wrong, StoreDown, TurnId};
+use serde_json::{Value, json};
+use tracing::warn;
+
+/// An answer that says why there is no other.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    failure: Box<Failure>,
+    repeatable: bool,
+    reference: Option<TurnId>,
+    allow: Option<&'static str>,
+}
+
+impl Problem {
+    /// With the status that stands for the failure's code.
+    pub fn of(failure: Failure) -> Self {
+        Self::new(status_of(failure.code), failure)
+    }
+
+    pub fn new(status: StatusCode, failure: Failure) -> Self {
+        Self { status, failure: Box::new(failure), repeatable: false, reference: None, allow: None }
+    }
+
+    /// The request itself is wrong: one thing at one place.
+    pub fn invalid(path: &str, expected: &str, got: Option<&str>) -> Self {
+        let wrong = Wrong {
+            path: path.to_owned(),
+            expected: expected.to_owned(),
+            got: got.map(|got| contract::text::one_line(got, 80)),
+            hint: None,
+        };
+        let say = format!("the request is not as it should be: '{path}'");
+        Self::of(Failure { problems: vec![wrong], ..Failure::new(Code::ArgsInvalid, say) })
+    }
+
+    pub fn unreadable(say: impl Into<String>) -> Self {
+        Self::of(Failure::new(Code::ArgsUnreadable, say.into()))
+    }
+
+    /// No valid token.
+    pub fn stranger() -> Self {
+        let failure = Failure::new(Code::ClientUnknown, "this needs a valid token")
+            .hint("send the header 'Authorization: Bearer TOKEN'");
+        Self::of(failure)
+    }
+
+    /// A valid token that does not reach this.
+    pub fn operators_only() -> Self {
+        let failure = Failure::new(Code::ClientUnknown, "this needs the admin token");
+        Self::new(StatusCode::FORBIDDEN, failure)
+    }
+
+    /// Refused before anybody asked who it is.
+    pub fn foreign(say: &'static str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, Failure::new(Code::ClientUnknown, say))
+    }
+
+    /// The same words whether it never was, is not kept any more or is somebody else's.
+    pub fn no_such_reference() -> Self {
+        let failure = Failure::new(Code::InputRefused, "there is no request of this reference that you can look at");
+        Self::new(StatusCode::NOT_FOUND, failure)
+    }
+
+    pub fn no_such_route() -> Self {
+        let failure = Failure::new(Code::InputRefused, "there is nothing at this address")
+            .hint("GET /v1/openapi.json lists what there is");
+        Self::new(StatusCode::NOT_FOUND, failure)
+    }
+
+    pub fn wrong_method(allow: &'static str) -> Self {
+        let failure = Failure::new(Code::InputRefused, "this address takes another method").hint(allow);
+        Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, failure) }
+    }
+
+    pub fn busy(say: &'static str) -> Self {
+        Self::of(Failure::new(Code::Busy, say).retry_after(Duration::from_secs(5)))
+    }
+
+    pub fn internal(cause: impl Into<String>) -> Self {
+        let failure = Failure::fatal(Code::Internal, cause);
+        warn!(cause = failure.cause.for_operator(), "a request failed");
+        Self::of(failure)
+    }
+
+    #[must_use]
+    pub fn reference(mut self, reference: TurnId) -> Self {
+        self.reference = Some(reference);
+        self
+    }
+
+    #[must_use]
+    pub fn repeatable(mut self, repeatable: bool) -> Self {
+        self.repeatable = repeatable;
+        self
+    }
+
+    /// The members of the body, in the order in which they are written.
+    fn body(&self) -> Value {
+        let mut told = self.failure.for_model(self.repeatable);
+        let error = told["error"].take();
+        let mut body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": error["message"],
+            "code": error["code"],
+        });
+        if let Some(reference) = self.reference {
+            body["reference"] = json!(reference.to_string());
+        }
+        body["error"] = error;
+        body
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut answer = (self.status, self.body().to_string()).into_response();
+        let headers = answer.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(wait) = self.failure.retry_after {
+            let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(allow) = self.allow {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        answer
+    }
+}
+
+impl From<StoreDown> for Problem {
+    fn from(down: StoreDown) -> Self {
+        warn!(cause = %down, "the store did not answer a request");
+        let failure = Failure::new(Code::Store, "the store does not answer at present; try again in a moment")
+            .retry_after(Duration::from_secs(1))
+            .cause(Private::new(down.to_string()));
+        Self::of(failure)
+    }
+}
+
+/// The status of each code.
+pub fn status_of(code: Code) -> StatusCode {
+    match code {
+        Code::ArgsInvalid | Code::ArgsUnreadable | Code::InputRefused => StatusCode::UNPROCESSABLE_ENTITY,
+        // A denied tool looks like one that does not exist.
+        Code::ToolUnknown | Code::ToolRemoved | Code::Denied => StatusCode::NOT_FOUND,
+        Code::ApprovalRefused | Code::ApprovalExpired | Code::ApprovalUnavailable | Code::LimitReached => {
+            StatusCode::FORBIDDEN
+        }
+        Code::ClientUnknown => StatusCode::UNAUTHORIZED,
+        Code::Cancelled => StatusCode::CONFLICT,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Code::Timeout | Code::OutcomeUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Code::Upstream4xx
+        | Code::Upstream5xx
+        | Code::UpstreamUnreachable
+        | Code::UpstreamBroken
+        | Code::ReturnsInvalid
+        | Code::StepFailed
+        | Code::DeliveryRefused => StatusCode::BAD_GATEWAY,
+        Code::BreakerOpen
+        | Code::Busy
+        | Code::NotStarted
+        | Code::Unavailable
+        | Code::ModelUnavailable
+        | Code::Store => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Panic | Code::Crashed | Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_says_code_reference_and_what_is_wrong() {
+        let reference: TurnId = "01KBA7Q3ZJ8M4W0N5RX2VCT008".parse().unwrap();
+        let problem = Problem::invalid("wait", "seconds from 0 to 300", Some("301")).reference(reference);
+        expect_test::expect![[r#"
+            {
+              "type": "about:blank",
+              "title": "Unprocessable Entity",
+              "status": 422,
+              "detail": "the request is not as it should be: 'wait'",
+              "code": "args.invalid",
+              "reference": "01KBA7Q3ZJ8M4W0N5RX2VCT008",
+              "error": {
+                "layer": "validation",
+                "code": "args.invalid",
+                "message": "the request is not as it should be: 'wait'",
+                "retryable": false,
+                "problems": [
+                  {
+                    "path": "wait",
+                    "expected": "seconds from 0 to 300",
+                    "got": "301"
+                  }
+                ]
+              }
+            }"#]]
+        .assert_eq(&serde_json::to_string_pretty(&problem.body()).unwrap());
+    }
+
+    #[test]
+    fn every_wait_is_told_in_whole_seconds() {
+        let failure = Failure::new(Code::RateLimited, "wait").retry_after(Duration::from_millis(2_001));
+        let answer = Problem::of(failure).into_response();
+        assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].to_str().unwrap()), (429, "3"));
+    }
+
+    #[test]
+    fn a_problem_never_shows_what_operators_are_told() {
+        let text = Problem::internal("secret-host").body().to_string();
+        assert!(!text.contains("secret-host"));
+    }
+}

@@ -1,0 +1,116 @@
+//! The table of contents of the API.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    http::StatusCode,
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use dispatch::Gateway;
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::{
+    gate::{self, Gate},
+    health::{self, Conditions},
+    messages, openapi,
+    problem::Problem,
+    tools, traces,
+};
+
+/// Method and path of every route.
+pub const ROUTES: &[(&str, &str)] = &[
+    ("get", "/healthz"),
+    ("get", "/readyz"),
+    ("post", "/v1/messages"),
+    ("get", "/v1/messages/{reference}"),
+    ("get", "/v1/tools"),
+    ("post", "/v1/tools/{name}/invoke"),
+    ("get", "/v1/traces"),
+    ("get", "/v1/traces/{reference}"),
+    ("get", "/v1/traces/{reference}/events"),
+    ("get", "/v1/stats"),
+    ("get", "/v1/openapi.json"),
+];
+
+/// Most calls and acceptances that run at once.
+const AT_ONCE: usize = 512;
+
+/// What the routes work with.
+pub struct App {
+    pub gateway: Gateway,
+    pub conditions: Conditions,
+    pub shutdown: CancellationToken,
+    /// What was begun for a client goes on when the client leaves; it is waited for at the end.
+    pub tasks: TaskTracker,
+    pub places: Arc<Semaphore>,
+}
+
+impl App {
+    pub fn new(gateway: Gateway, conditions: Conditions, shutdown: CancellationToken) -> Self {
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        Self { gateway, conditions, shutdown, tasks: TaskTracker::new(), places }
+    }
+
+    /// Runs work to its end even when the client goes away in the middle: dropped half-way, a stored message would
+    /// wait for the next start, and a call would have no end in its tree.
+    pub async fn see_through<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            return Err(Problem::busy("too many requests are under way already"));
+        };
+        let running = self.tasks.spawn(async move {
+            let done = work.await;
+            drop(place);
+            done
+        });
+        running.await.map_err(|error| Problem::internal(error.to_string()))
+    }
+}
+
+pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>) -> Router {
+    let api = Router::new()
+        .route("/healthz", get(health::live).fallback(only_get))
+        .route("/readyz", get(health::ready).fallback(only_get))
+        .route("/v1/messages", post(messages::post).fallback(only_post))
+        .route("/v1/messages/{reference}", get(messages::get).fallback(only_get))
+        .route("/v1/tools", get(tools::list).fallback(only_get))
+        .route("/v1/tools/{name}/invoke", post(tools::invoke).fallback(only_post))
+        .route("/v1/traces", get(traces::list).fallback(only_get))
+        .route("/v1/traces/{reference}", get(traces::show).fallback(only_get))
+        .route("/v1/traces/{reference}/events", get(traces::events).fallback(only_get))
+        .route("/v1/stats", get(traces::stats).fallback(only_get))
+        .route("/v1/openapi.json", get(openapi::document).fallback(only_get))
+        .fallback(nothing)
+        .with_state(app);
+    let all = match pages {
+        Some(pages) => api.merge(pages),
+        None => api,
+    };
+    all.layer(middleware::from_fn_with_state(gate, gate::guard)).layer(CatchPanicLayer::custom(caught))
+}
+
+async fn only_get() -> Problem {
+    Problem::wrong_method("GET")
+}
+
+async fn only_post() -> Problem {
+    Problem::wrong_method("POST")
+}
+
+async fn nothing() -> Problem {
+    Problem::no_such_route()
+}
+
+/// A panic in a route: told without details.
+fn caught(_panic: Box<dyn std::any::Any + Send>) -> Response {
+    let problem = Problem::internal("a route panicked").into_response();
+    debug_assert_eq!(problem.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    problem
+}

@@ -1,0 +1,108 @@
+//! `GET /v1/traces[/{reference}[/events]]` and `GET /v1/stats`.
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Json,
+    extract::{Path, State},
+    http::Uri,
+    response::{IntoResponse, Response},
+};
+use contract::{SessionKey, records::TurnQuery};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{body, follow, gate::Who, messages::eyes, problem::Problem, routes::App, turns, view};
+
+/// Lines of a list unless the request says otherwise, and at most.
+const LINES: usize = 50;
+const LINES_MAX: usize = 1_000;
+/// Statistics go back this far unless the request says otherwise.
+const STATS_SINCE: &str = "24h";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Filter {
+    failed: Option<bool>,
+    tool: Option<String>,
+    session: Option<String>,
+    since: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Ended turns, newest first. A client is shown its own among the newest thousand.
+pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
+    who.known()?;
+    let filter: Filter = body::query(&uri)?;
+    let limit = filter.limit.unwrap_or(LINES);
+    if !(1..=LINES_MAX).contains(&limit) {
+        return Err(Problem::invalid("limit", "1 to 1000", Some(&limit.to_string())));
+    }
+    let query = TurnQuery {
+        session: body::word("session", filter.session)?.map(SessionKey::from_text),
+        tool: body::word("tool", filter.tool)?,
+        failed: filter.failed.unwrap_or(false),
+        since_ms: body::since("since", filter.since.as_deref(), body::now_ms())?,
+        most: if who.is_operator() { limit } else { LINES_MAX },
+    };
+    let lines = app.gateway.turns(&query).await?;
+    let own = lines.iter().filter(|line| who.may_see_line(line.platform, &line.tenant, &line.session));
+    let shown: Vec<_> = own.take(limit).map(|line| view::line(line, eyes(&who))).collect();
+    Ok(Json(json!({ "traces": shown })).into_response())
+}
+
+/// One turn with its tree.
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(reference): Path<String>,
+) -> Result<Response, Problem> {
+    let turn = turns::seen(&app.gateway, &who, &reference).await?;
+    let mut nodes = app.gateway.tree(turn).await?;
+    view::in_order(&mut nodes);
+    let record = app.gateway.record(turn).await?;
+    let known = record.as_ref().map(|record| (&record.caller, &record.session, record.message.text()));
+    Ok(Json(view::trace(turn, known, &nodes, eyes(&who))).into_response())
+}
+
+/// The turn as it happens.
+pub async fn events(
+    State(app): State<Arc<App>>,
+    Extension(who): Extension<Who>,
+    Path(reference): Path<String>,
+) -> Result<Response, Problem> {
+    let turn = turns::seen(&app.gateway, &who, &reference).await?;
+    Ok(follow::stream(&app, turn, eyes(&who), None))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Window {
+    since: Option<String>,
+}
+
+/// How each tool fared, and how busy the gateway is.
+pub async fn stats(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
+    who.operator()?;
+    let window: Window = body::query(&uri)?;
+    let since = body::since("since", Some(window.since.as_deref().unwrap_or(STATS_SINCE)), body::now_ms())?;
+    let stats = app.gateway.stats(since.unwrap_or_default()).await?;
+    let tools: Vec<_> = stats
+        .iter()
+        .map(|tool| {
+            let failed: serde_json::Map<_, _> =
+                tool.failed.iter().map(|(code, n)| (code.as_str().to_owned(), json!(n))).collect();
+            json!({ "tool": tool.tool, "calls": tool.calls, "ok": tool.ok, "failed": failed,
+                "p50_us": tool.p50_us, "p95_us": tool.p95_us })
+        })
+        .collect();
+    let (lanes, deliveries, running) = app.gateway.load();
+    let traces = app.gateway.trace_health();
+    Ok(Json(json!({
+        "since_ms": since,
+        "tools": tools,
+        "load": { "conversations": lanes, "deliveries": deliveries, "turns": running },
+        "trace_records": { "waiting": traces.waiting, "dropped": traces.dropped },
+    }))
+    .into_response())
+}

@@ -1,0 +1,79 @@
+//! How a turn stands, and the wait for its reply.
+
+use std::{sync::Arc, time::Duration};
+
+use contract::{Node, Reply, State, StoreDown, TurnEvent, TurnId, records::TurnState};
+use dispatch::Gateway;
+use futures_util::StreamExt;
+
+use crate::{gate::Who, problem::Problem};
+
+/// How a turn stands.
+pub enum Standing {
+    Replied(Arc<Reply>),
+    /// Queued or running.
+    Open,
+    /// Not taken: too many waited in its conversation.
+    Refused,
+    /// Ended, with a reply that is not kept (it was delivered, or it was a call by itself); its root node.
+    Over(Option<Box<Node>>),
+    Unknown,
+}
+
+pub async fn standing(gateway: &Gateway, turn: TurnId) -> Result<Standing, StoreDown> {
+    if let Some(record) = gateway.record(turn).await? {
+        return Ok(match (record.reply, record.state) {
+            (Some(reply), _) => Standing::Replied(Arc::new(reply)),
+            (None, TurnState::Done) if record.message.address.platform.is_pull() && root(gateway, turn).await?.is_none() => {
+                Standing::Refused
+            }
+            (None, TurnState::Done) => Standing::Over(root(gateway, turn).await?.map(Box::new)),
+            (None, TurnState::Queued | TurnState::Running | TurnState::Parked | TurnState::Merged(_))
+            | (None, TurnState::Answered) => Standing::Open,
+        });
+    }
+    Ok(match root(gateway, turn).await? {
+        Some(root) if root.state == State::Running => Standing::Open,
+        Some(root) => Standing::Over(Some(Box::new(root))),
+        None => Standing::Unknown,
+    })
+}
+
+async fn root(gateway: &Gateway, turn: TurnId) -> Result<Option<Node>, StoreDown> {
+    Ok(gateway.tree(turn).await?.into_iter().find(|node| node.place.is_some()))
+}
+
+/// Waits until the turn is not open any more. A turn that waits in its lane has no feed yet, so it is looked at again.
+pub async fn settled(gateway: &Gateway, turn: TurnId) -> Result<Standing, StoreDown> {
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let mut events = gateway.watch(turn).await;
+        while let Some(event) = events.next().await {
+            if let TurnEvent::End(reply) = event {
+                return Ok(Standing::Replied(reply));
+            }
+        }
+        match standing(gateway, turn).await? {
+            Standing::Open => {}
+            settled => return Ok(settled),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(250));
+    }
+}
+
+/// A reference that the one who asks may look at; otherwise it does not exist.
+pub async fn seen(gateway: &Gateway, who: &Who, reference: &str) -> Result<TurnId, Problem> {
+    who.known()?;
+    let turn: TurnId = reference.parse().map_err(|_| Problem::no_such_reference())?;
+    let caller = match gateway.record(turn).await? {
+        Some(record) => Some(record.caller),
+        None => root(gateway, turn).await?.and_then(|root| root.place).map(|place| place.caller),
+    };
+    let known = match caller {
+        Some(caller) => who.may_see(&caller),
+        // Nodes without a root: a tree whose turn was lost is for operators.
+        None => who.is_operator() && !gateway.tree(turn).await?.is_empty(),
+    };
+    if known { Ok(turn) } else { Err(Problem::no_such_reference()) }
+}
