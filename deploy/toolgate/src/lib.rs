@@ -4,8 +4,11 @@
 //! is typed; [`tree`] and [`table`] how it is shown.
 
 pub mod cli;
+pub mod commands;
 pub mod config;
 pub mod demo;
 pub mod ink;
+pub mod run;
+pub mod sources;
 pub mod table;
 pub mod tree;

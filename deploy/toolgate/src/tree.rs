@@ -87,11 +87,8 @@ impl<'a> Family<'a> {
                 continue;
             }
             let parent = node.parent.or(root.map(|root| root.call));
-            if let Some(parent) = parent.filter(|parent| !known.contains_key(parent)) {
-                if !family.missing.contains(&parent) {
-                    family.missing.push(parent);
-                }
-            }
+            let missing = parent.filter(|parent| !known.contains_key(parent) && !family.missing.contains(parent));
+            family.missing.extend(missing);
             family.children.entry(parent).or_default().push(node);
         }
         family

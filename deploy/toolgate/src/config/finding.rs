@@ -28,6 +28,20 @@ impl Finding {
     }
 }
 
+impl From<tools::SpecError> for Finding {
+    fn from(error: tools::SpecError) -> Self {
+        let tools::SpecError { file, line, column, message, hint } = error;
+        Self { file, line, column, message, hint }
+    }
+}
+
+impl From<policies::ConfigError> for Finding {
+    fn from(error: policies::ConfigError) -> Self {
+        let policies::ConfigError { file, line, column, message, hint } = error;
+        Self { file, line, column, message, hint }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;

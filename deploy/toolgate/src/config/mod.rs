@@ -46,8 +46,10 @@ pub struct Config {
     /// What keys in Redis begin with.
     pub store_prefix: String,
     pub audit: Audit,
+    /// Files and folders of tools. A folder that was not stated need not be there.
     pub tools: Vec<PathBuf>,
-    pub policies: PathBuf,
+    /// The folder of policies; nothing means those that come with the binary.
+    pub policies: Option<PathBuf>,
     pub platforms: Platforms,
     pub limits: Limits,
     pub log: Log,
@@ -167,8 +169,8 @@ impl Config {
             store_sync: StoreSync::default(),
             store_prefix: "toolgate".into(),
             audit: Audit::default(),
-            tools: vec![base.join("tools")],
-            policies: base.join("platform-policies"),
+            tools: there(base.join("tools")).into_iter().collect(),
+            policies: there(base.join("platform-policies")),
             platforms: Platforms::default(),
             limits: Limits::default(),
             log: Log::default(),
@@ -202,7 +204,7 @@ impl Config {
             config.tools = reader.list(tree).iter().filter_map(|item| reader.path("tools", item)).collect();
         }
         if let Some(tree) = table.take("policies") {
-            config.policies = reader.path("policies", &tree).unwrap_or(config.policies);
+            config.policies = reader.path("policies", &tree).or(config.policies);
         }
         if let Some(tree) = table.take("platforms") {
             config.platforms = Platforms::read(reader, tree);
@@ -217,6 +219,11 @@ impl Config {
         reader.finish(table);
         config
     }
+}
+
+/// A folder that nobody named counts if it is there.
+fn there(path: PathBuf) -> Option<PathBuf> {
+    path.is_dir().then_some(path)
 }
 
 fn listen(reader: &mut Reader, tree: &Tree) -> Option<SocketAddr> {

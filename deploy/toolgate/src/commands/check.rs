@@ -1,0 +1,43 @@
+//! `check` and `tool validate`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use endpoints::Endpoints;
+use serde_json::json;
+use tools::Registry;
+
+use super::{Said, read};
+use crate::config::{Finding, Loaded};
+
+/// Whether the configuration, its tools and its policies can be used together.
+pub fn check(loaded: Result<Loaded, Vec<Finding>>) -> Said {
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(errors) => return Said::findings(&errors, &[], "the configuration cannot be used", json!({ "tools": 0 })),
+    };
+    let sources = read(&loaded.config);
+    let warnings: Vec<_> = loaded.warnings.into_iter().chain(sources.warnings).collect();
+    let tools = sources.tools.tools().len();
+    let platforms = loaded.config.platforms.telegram.len();
+    let summary = format!(
+        "{}: {tools} tool{}, {platforms} chat account{}",
+        loaded.config.file.as_ref().map_or_else(|| "built-in defaults".into(), |file| file.display().to_string()),
+        if tools == 1 { "" } else { "s" },
+        if platforms == 1 { "" } else { "s" },
+    );
+    Said::findings(&sources.errors, &warnings, &summary, json!({ "tools": tools, "accounts": platforms }))
+}
+
+/// Whether tool files can be used, alone: other tools that a pipeline calls need not be there.
+pub fn validate(files: &[PathBuf]) -> Said {
+    let loaded = Registry::new(Arc::new(Endpoints::new())).load(files);
+    let errors: Vec<_> = loaded.errors.into_iter().map(Finding::from).collect();
+    let warnings: Vec<_> = loaded.warnings.into_iter().map(Finding::from).collect();
+    let names: Vec<_> = loaded.snapshot.tools().iter().map(|tool| tool.name.to_string()).collect();
+    let summary = match names.as_slice() {
+        [] => "no tool".to_owned(),
+        [one] => format!("1 tool: {one}"),
+        many => format!("{} tools: {}", many.len(), many.join(", ")),
+    };
+    Said::findings(&errors, &warnings, &summary, json!({ "tools": names }))
+}

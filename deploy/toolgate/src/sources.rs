@@ -1,0 +1,175 @@
+//! Tools and policies as files hold them, brought together: what `up`, `check` and the commands that look begin with.
+
+use std::{path::PathBuf, sync::Arc};
+
+use policies::{Compiled, Policies, Source};
+use tools::Registry;
+
+use crate::config::{Config, Finding};
+
+/// Where tools and policies come from.
+pub struct Origins {
+    pub tools: Vec<PathBuf>,
+    /// Specs that the binary brings: the name that messages show, and the text.
+    pub brought: Vec<(&'static str, String)>,
+    pub policies: PolicyOrigin,
+}
+
+/// Where policies come from.
+pub enum PolicyOrigin {
+    Folder(PathBuf),
+    /// Files that are part of the binary.
+    Brought(&'static [(&'static str, &'static str)]),
+}
+
+impl Origins {
+    /// As the configuration says; without a folder the shipped policies count.
+    pub fn of(config: &Config) -> Self {
+        let policies = match &config.policies {
+            Some(folder) => PolicyOrigin::Folder(folder.clone()),
+            None => PolicyOrigin::Brought(policies::shipped()),
+        };
+        Self { tools: config.tools.clone(), brought: Vec::new(), policies }
+    }
+
+    /// The demo's, with its services at `url`.
+    pub fn demo(url: &str) -> Self {
+        let policies = PolicyOrigin::Brought(policies::demo());
+        Self { tools: Vec::new(), brought: crate::demo::tools::files(url), policies }
+    }
+
+    /// The files and folders that are read, to be watched.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.tools.clone();
+        if let PolicyOrigin::Folder(folder) = &self.policies {
+            files.push(folder.clone());
+        }
+        files
+    }
+
+    /// Reads everything. Reads files: not for a runtime's thread.
+    pub fn load(&self, registry: &Registry) -> Sources {
+        let brought: Vec<_> = self.brought.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        let loaded = registry.load_with(&self.tools, &brought);
+        let mut sources = Sources {
+            tools: loaded.snapshot,
+            policies: None,
+            compiled: None,
+            errors: loaded.errors.into_iter().map(Finding::from).collect(),
+            warnings: loaded.warnings.into_iter().map(Finding::from).collect(),
+        };
+        match self.policies.load() {
+            Ok(loaded) => {
+                sources.warnings.extend(loaded.warnings.into_iter().map(Finding::from));
+                sources.compile(loaded.policies);
+            }
+            Err(errors) => sources.errors.extend(errors.into_iter().map(Finding::from)),
+        }
+        sources
+    }
+}
+
+impl PolicyOrigin {
+    fn load(&self) -> Result<policies::Loaded, Vec<policies::ConfigError>> {
+        match self {
+            Self::Folder(folder) => Policies::load(folder),
+            Self::Brought(files) => {
+                let files: Vec<_> = files.iter().map(|(name, text)| Source::new(*name, *text)).collect();
+                Policies::parse(&files)
+            }
+        }
+    }
+}
+
+/// What was read, and everything to be said of it.
+pub struct Sources {
+    pub tools: Arc<tools::Snapshot>,
+    /// Nothing when the files cannot be read.
+    pub policies: Option<Policies>,
+    /// Nothing when they do not fit the tools.
+    pub compiled: Option<Arc<Compiled>>,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
+}
+
+impl Sources {
+    /// Binds policies to the tools that were read. A tool that is out of order does not take along the policies that
+    /// name it.
+    pub fn compile(&mut self, policies: Policies) {
+        let facts = self.tools.facts();
+        let compiled = match self.tools.quarantined().is_empty() {
+            true => policies.compile(&facts),
+            false => Ok(policies.compile_with_quarantine(&facts)),
+        };
+        match compiled {
+            Ok((compiled, warnings)) => {
+                self.warnings.extend(warnings.into_iter().map(Finding::from));
+                self.compiled = Some(Arc::new(compiled));
+            }
+            Err(errors) => self.errors.extend(errors.into_iter().map(Finding::from)),
+        }
+        self.policies = Some(policies);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::{Caller, Origin, Platform, Sender};
+    use endpoints::Endpoints;
+
+    use super::*;
+
+    fn demo() -> Sources {
+        Origins::demo("http://127.0.0.1:1").load(&Registry::new(Arc::new(Endpoints::new())))
+    }
+
+    fn on(platform: Platform) -> Caller {
+        Caller {
+            platform,
+            account: "main".into(),
+            tenant: "default".into(),
+            space: None,
+            conversation: "1".into(),
+            thread: None,
+            sender: Sender { id: "1".into(), name: String::new() },
+            roles: Vec::new(),
+            origin: Origin::Command,
+        }
+    }
+
+    #[test]
+    fn the_demo_has_no_errors_and_no_warnings() {
+        let sources = demo();
+        let said: Vec<_> = sources.errors.iter().chain(&sources.warnings).map(ToString::to_string).collect();
+        assert!(said.is_empty(), "{said:#?}");
+        assert!(sources.tools.quarantined().is_empty());
+    }
+
+    #[test]
+    fn a_refund_is_not_for_telegram_and_everything_else_is() {
+        let sources = demo();
+        let compiled = sources.compiled.unwrap();
+        let seen = |platform| {
+            let view = compiled.view(&on(platform));
+            sources
+                .tools
+                .tools()
+                .iter()
+                .enumerate()
+                .filter(|(ix, _)| view.contains(*ix))
+                .map(|(_, tool)| tool.name.to_string())
+                .collect::<Vec<_>>()
+        };
+        let (telegram, console) = (seen(Platform::Telegram), seen(Platform::Console));
+        assert_eq!(console.len(), sources.tools.tools().len());
+        let hidden: Vec<_> = console.iter().filter(|name| !telegram.contains(name)).collect();
+        assert_eq!(hidden, ["order_refund"]);
+    }
+
+    #[test]
+    fn the_shipped_policies_fit_no_tools_at_all() {
+        let origins = Origins::of(&crate::config::parse(None, "tools: []", []).unwrap().config);
+        let sources = origins.load(&Registry::new(Arc::new(Endpoints::new())));
+        assert!(sources.errors.is_empty() && sources.compiled.is_some(), "{:?}", sources.errors);
+    }
+}
