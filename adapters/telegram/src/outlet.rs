@@ -4,6 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use contract::{
     Address, Audience, DeliveryError, DeliveryKey, Indicator, Op, Opaque, Outlet, Part, Receipt, Reply, Scope, Why,
+    seams::{Bucket, Pace},
     text,
 };
 use serde_json::{Map, Value, json};
@@ -49,6 +50,13 @@ impl Outlet for Telegram {
             // It ends by itself after some seconds and with the next message.
             Indicator::Clear => {}
         }
+    }
+
+    /// What Telegram documents: about one message a second in a chat, twenty a minute in a group, thirty a second in all.
+    fn pace(&self, to: &Address) -> Pace {
+        let bucket = |burst, every| Some(Bucket { burst, every: Duration::from_millis(every) });
+        let conversation = if to.direct { bucket(10, 1_000) } else { bucket(20, 3_000) };
+        Pace { conversation, account: bucket(30, 34) }
     }
 
     /// The chat without its topic; never a direct message.

@@ -89,7 +89,7 @@ impl Poller {
             last_update: now,
             lease_due: now,
             failures: 0,
-            looks_again: false,
+            looks_again: true,
         }
     }
 
@@ -132,7 +132,7 @@ impl Poller {
 
     /// One long poll. The lease is renewed meanwhile; losing it ends the poll.
     async fn updates(&mut self) -> Result<Vec<Value>, Problem> {
-        // What there is of an album is looked at again at once; everything else waits for news.
+        // At first, after trouble and within an album the answer is wanted at once; else the poll waits for news.
         let patience = if self.looks_again { Duration::ZERO } else { self.telegram.config.timing.poll };
         self.looks_again = false;
         if self.last_update.elapsed() > OFFSET_LASTS {
@@ -239,6 +239,7 @@ impl Poller {
 
     /// What a failed request means: how long to wait, or that a person must act.
     fn trouble(&mut self, problem: &Problem) -> Result<Option<Duration>, Stopped> {
+        self.looks_again = true;
         let wait = match problem {
             Problem::Refused { code: 401 | 404, .. } => {
                 return Err(stopped(

@@ -249,7 +249,7 @@ fn words_stay_whole_and_paragraphs_when_they_can() {
     let words = "word ".repeat(2_000);
     assert!(parts(&words).iter().all(|part| part.plain.trim().split(' ').all(|word| word == "word")));
     let paragraph = "a line of text ".repeat(100);
-    let cut = parts(&vec![paragraph.as_str(); 6].join("\n\n"));
+    let cut = parts(&[paragraph.as_str(); 6].join("\n\n"));
     assert!(cut.iter().all(|part| part.plain.starts_with("a line") && part.plain.trim_end().ends_with("text")));
 }
 

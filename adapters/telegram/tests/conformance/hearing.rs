@@ -1,0 +1,157 @@
+//! What people say, press and edit reaches the core once; what nobody can read harms nobody.
+
+use super::stage::*;
+
+#[tokio::test]
+async fn who_speaks_to_us_is_heard_and_answered_in_place() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "hello");
+    let direct = stage.heard().await;
+    assert_eq!((direct.heard, direct.text(), direct.address.direct), (Heard::Direct, "hello", true));
+    stage.say("general", "just talk");
+    let overheard = stage.heard().await;
+    assert_eq!((overheard.heard, overheard.text()), (Heard::Overheard, "just talk"));
+    let id = stage.world().say(Say { mention: true, ..Say::new("general", "bob", "do it") }).unwrap().message.unwrap();
+    let addressed = stage.heard().await;
+    assert_eq!((addressed.heard, addressed.text()), (Heard::Addressed, "do it"));
+    stage.say("general", "/help@toolgate_bot now");
+    let command = stage.heard().await;
+    assert_eq!((command.heard, command.text()), (Heard::Addressed, "/help now"));
+
+    stage.post(&addressed.address, &Reply::text("**done** @ann")).await.unwrap();
+    let answer = stage.shown("general", |entry| entry.text.starts_with("done")).await;
+    assert_eq!((answer.text.as_str(), answer.reply_to), ("done @\u{2060}ann", Some(id)));
+    stage.post(&direct.address, &Reply::text("hi")).await.unwrap();
+    assert_eq!(stage.shown("dm:ann", |_| true).await.reply_to, None);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_event_that_comes_twice_or_cannot_be_read_does_no_harm() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "one");
+    assert_eq!(stage.heard().await.text(), "one");
+    stage.world().fault(Fault { past: Some(1), ..Fault::new(fault::Kind::Duplicate) }).unwrap();
+    for poison in [
+        json!({"quantum_message": {"x": 1}}),
+        json!({"message": "no object"}),
+        json!({"message": {"message_id": "seven", "chat": {"id": []}, "text": 5}}),
+        json!({"callback_query": {"id": "x", "from": {}}}),
+    ] {
+        stage.world().raw(poison).unwrap();
+    }
+    stage.world().raw(json!({"message": {"message_id": 900, "date": 1, "chat": {"id": 7, "type": "private"}, "from": {"id": 7, "first_name": "R"},
+        "text": "raw", "entities": [{"type": "from the future", "offset": 0, "length": 99}], "quantum": {}}})).unwrap();
+    assert_eq!(stage.heard().await.text(), "raw");
+    stage.say("dm:ann", "two");
+    assert_eq!(stage.heard().await.text(), "two");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_edit_and_a_press_are_told_apart_and_presses_are_answered() {
+    let mut stage = Stage::new().await;
+    let message = stage.say("dm:ann", "fist");
+    let address = stage.heard().await.address;
+    let edit = Edit { conversation: "dm:ann".into(), user: "ann".into(), message, text: "first".into() };
+    stage.world().edit(&edit).unwrap();
+    assert_eq!(stage.heard().await.kind, Kind::Edit { text: "first".into() });
+
+    let action = Action::Cancel(TurnId::new());
+    let mut reply = Reply::text("working");
+    reply.buttons.push(Button { label: "Cancel".into(), action });
+    let sent: i64 = stage.post(&address, &reply).await.unwrap()[0].message.parse().unwrap();
+    *stage.fake.signal.lock().unwrap() = Some("stopped".into());
+    let press = Press { conversation: "dm:ann".into(), user: "ann".into(), message: sent, button: action.to_string() };
+    stage.world().press(&press).unwrap();
+    assert_eq!(stage.heard().await.kind, Kind::Press { data: action.to_string() });
+    stage.shown("dm:ann", |entry| entry.kind == transcript::Kind::Private && entry.text == "stopped").await;
+    assert_eq!(stage.world().stats().unanswered, 0);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_album_is_one_message() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "x");
+    let chat: i64 = stage.heard().await.address.conversation.parse().unwrap();
+    for n in 0..3 {
+        let mut part = json!({"message": {"message_id": 500 + n, "date": 1, "chat": {"id": chat, "type": "private"},
+            "from": {"id": chat, "first_name": "ann"}, "media_group_id": "g", "document": {"file_id": format!("F{n}")}}});
+        if n == 0 {
+            part["message"]["caption"] = json!("three files");
+        }
+        stage.world().raw(part).unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let album = stage.heard().await;
+    assert_eq!((album.text(), album.files.len()), ("three files", 3));
+    assert_eq!(album.key, format!("g:{chat}:g"));
+    stage.say("dm:ann", "next");
+    assert_eq!(stage.heard().await.text(), "next");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_group_that_is_upgraded_stays_the_same_conversation() {
+    let mut stage = Stage::new().await;
+    let group = Conversation { name: "team".into(), kind: Some(NewKind::Group), ..Conversation::default() };
+    stage.world().conversation(&group).unwrap();
+    stage.say("team", "before");
+    let before = stage.heard().await.address;
+    stage.world().conversation(&Conversation { state: Some(State::Upgraded), kind: None, ..group }).unwrap();
+    stage.post(&before, &Reply::text("follows")).await.unwrap();
+    stage.shown("team", |entry| entry.text == "follows").await;
+    stage.say("team", "after");
+    assert_eq!(stage.heard().await.address.conversation, before.conversation);
+    assert!(stage.fake.notes.lock().unwrap().contains_key("telegram/main/moved"));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn roles_are_the_standing_in_the_chat() {
+    let mut stage = Stage::new().await;
+    stage.say("general", "x");
+    let message = stage.heard().await;
+    let roles = [("ann".to_owned(), Role::Administrator)].into();
+    stage.world().conversation(&Conversation { name: "general".into(), roles, ..Conversation::default() }).unwrap();
+    let mut who = stage.fake.anyone(&message.address);
+    who.sender = message.sender.clone();
+    assert_eq!(stage.telegram.roles(&who).await.unwrap(), ["administrator"]);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn the_menu_is_registered_when_it_changed() {
+    let mut stage = Stage::new().await;
+    let registered = |stage: &Stage| stage.world().stats().requests.get("setMyCommands").copied().unwrap_or(0);
+    let wait = async |stage: &Stage, count| {
+        timeout(SOON, async {
+            while registered(stage) < count {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+        .expect("registered in time");
+    };
+    wait(&stage, 1).await;
+    stage.say("dm:ann", "what can you do?");
+    stage.heard().await;
+    let menu = stage.world().menu("dm:ann", "").unwrap();
+    assert_eq!(menu[0], json!({"command": "order_query", "description": "runs order-query"}));
+    let looks = stage.fake.menus.load(Ordering::Relaxed);
+    stage.fake.generation.send_replace(2);
+    while stage.fake.menus.load(Ordering::Relaxed) == looks {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    stage.fake.menu.lock().unwrap().push("weather");
+    stage.fake.generation.send_replace(3);
+    wait(&stage, 2).await;
+    assert_eq!(registered(&stage), 2, "an unchanged menu is left alone");
+    stage.stop().await.unwrap();
+    stage.start().await;
+    stage.say("dm:ann", "x");
+    stage.heard().await;
+    assert_eq!(registered(&stage), 2, "it is remembered over a restart");
+    stage.end().await;
+}

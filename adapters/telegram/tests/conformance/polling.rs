@@ -1,0 +1,92 @@
+//! Restarts, outages on either side, a second poller, a refused token.
+
+use super::stage::*;
+
+#[tokio::test]
+async fn nothing_is_lost_while_the_store_is_away_and_each_conversation_is_told_once() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "before");
+    stage.heard().await;
+    stage.fake.down.store(true, Ordering::Relaxed);
+    stage.say("dm:ann", "one");
+    stage.say("general", "overheard");
+    stage.say("dm:ann", "two");
+    stage.shown("dm:ann", |entry| entry.text.contains("cannot take messages")).await;
+    stage.condition(|now| matches!(now, Condition::Degraded(_))).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    stage.fake.down.store(false, Ordering::Relaxed);
+    let mut heard = Vec::new();
+    for _ in 0..3 {
+        heard.push(stage.heard().await.text().to_owned());
+    }
+    heard.retain(|text| text != "overheard");
+    assert_eq!(heard, ["one", "two"]);
+    stage.condition(|now| *now == Condition::Ready).await;
+    assert_eq!(stage.texts("dm:ann").len(), 1, "told once");
+    assert_eq!(stage.texts("general").len(), 0, "who did not speak to us is not told");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_restart_goes_on_where_it_was() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "one");
+    stage.heard().await;
+    stage.stop().await.unwrap();
+    assert!(stage.fake.leases.lock().unwrap().is_empty(), "the account is given back");
+    stage.fake.seen.lock().unwrap().clear();
+    stage.say("dm:ann", "two");
+    stage.start().await;
+    assert_eq!(stage.heard().await.text(), "two", "what was confirmed does not come again");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_second_poller_is_one_clear_state_and_no_loop() {
+    let mut stage = Stage::new().await;
+    stage.condition(|now| *now == Condition::Ready).await;
+    stage.world().fault(Fault { count: Some(2), ..Fault::new(fault::Kind::Conflict) }).unwrap();
+    stage.say("dm:ann", "wake the poll");
+    stage.heard().await;
+    let state = stage.condition(|now| matches!(now, Condition::Degraded(_))).await;
+    assert!(matches!(state, Condition::Degraded(why) if why.contains("another program polls")));
+    stage.say("dm:ann", "after");
+    assert_eq!(stage.heard().await.text(), "after");
+    stage.condition(|now| *now == Condition::Ready).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_platform_that_fails_is_asked_again() {
+    let mut stage = Stage::new().await;
+    let polls = |kind, status| Fault {
+        method: Some("getUpdates".into()),
+        status,
+        seconds: Some(1.0).filter(|_| kind == fault::Kind::RateLimit),
+        ..fault(kind)
+    };
+    for fault in [
+        polls(fault::Kind::Error, Some(502)),
+        polls(fault::Kind::Drop, None),
+        polls(fault::Kind::Disconnect, None),
+        polls(fault::Kind::RateLimit, None),
+    ] {
+        stage.world().fault(fault.clone()).unwrap();
+        for text in ["one", "two"] {
+            stage.say("dm:ann", text);
+            assert_eq!(stage.heard().await.text(), text, "{fault:?}");
+        }
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_refused_token_stops_with_the_steps() {
+    let setup = Setup { tokens: vec!["1:other".into()], ..Setup::default() };
+    let mut stage = Stage::with(setup).await;
+    let stopped = timeout(SOON, stage.running.take().unwrap()).await.unwrap().unwrap().unwrap_err();
+    assert!(stopped.why.contains("token was refused") && !stopped.steps.is_empty());
+    assert!(!format!("{stopped:?}").contains(TOKEN));
+    stage.condition(|now| matches!(now, Condition::Stopped(_))).await;
+    stage.everything.cancel();
+}

@@ -1,0 +1,176 @@
+//! What the core sends arrives whole, and each refusal says what the delivery must do.
+
+use super::stage::*;
+
+#[tokio::test]
+async fn refusals_say_what_the_delivery_must_do() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "x");
+    let to = stage.heard().await.address;
+    let part = &stage.telegram.render(&Reply::text("**a**"), &to)[0];
+    let send = |to: Address| {
+        let telegram = stage.telegram.clone();
+        async move { telegram.send(&to, Op::Post(part), &key(0)).await }
+    };
+    let conversation = |name: &str| Conversation { name: name.into(), ..Conversation::default() };
+
+    stage.world().fault(fault(fault::Kind::RefuseMarkup)).unwrap();
+    assert!(matches!(send(to.clone()).await, Err(DeliveryError::Refused(Why::Markup))));
+    let resent = stage.telegram.send(&to, Op::Post(&Part { body: String::new(), ..part.clone() }), &key(0)).await;
+    assert!(resent.is_ok());
+
+    let slow = Fault { seconds: Some(1.0), ..fault(fault::Kind::RateLimit) };
+    stage.world().fault(slow).unwrap();
+    let wait = send(to.clone()).await;
+    assert!(matches!(wait, Err(DeliveryError::Wait { scope: Scope::Conversation, .. })), "{wait:?}");
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let words = Fault { status: Some(400), description: Some("retry after 41".into()), ..fault(fault::Kind::Error) };
+    stage.world().fault(words).unwrap();
+    assert!(matches!(send(to.clone()).await, Err(DeliveryError::Wait { .. })));
+
+    for kind in [fault::Kind::Drop, fault::Kind::Error] {
+        stage.world().fault(Fault { status: Some(502), ..fault(kind) }).unwrap();
+        let unsure = send(to.clone()).await;
+        assert!(matches!(unsure, Err(DeliveryError::Unsure(_))), "{unsure:?}");
+    }
+
+    let chat =
+        stage.world().conversation(&Conversation { kind: Some(NewKind::Forum), ..conversation("forum") }).unwrap();
+    let gone = Address { thread: Some("99".into()), ..Address::new(Platform::Telegram, "main", chat.to_string()) };
+    assert!(matches!(send(gone.clone()).await, Err(DeliveryError::Refused(Why::Gone))));
+    let fallback = stage.telegram.fallback(&gone).unwrap();
+    assert_eq!((fallback.conversation.clone(), fallback.thread.clone()), (chat.to_string(), None));
+    assert!(send(fallback.clone()).await.is_ok());
+    assert_eq!(stage.telegram.fallback(&fallback), None);
+
+    stage.world().conversation(&Conversation { state: Some(State::Blocked), ..conversation("dm:ann") }).unwrap();
+    assert!(matches!(send(to).await, Err(DeliveryError::Refused(Why::Forbidden))));
+    let nowhere = Address::new(Platform::Telegram, "main", "-999999");
+    assert!(matches!(send(nowhere).await, Err(DeliveryError::Refused(Why::Gone))));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_platform_that_is_not_there_was_sent_nothing() {
+    let telegram = adapter("http://127.0.0.1:1");
+    let to = Address::new(Platform::Telegram, "main", "5");
+    let sent = telegram.send(&to, Op::Post(&plain("x")), &key(0)).await;
+    assert!(matches!(sent, Err(DeliveryError::NotSent(_))), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_message_is_replaced_and_removed_in_any_state() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "x");
+    let to = stage.heard().await.address;
+    let part = |markdown: &str| stage.telegram.render(&Reply::text(markdown), &to).remove(0);
+    let (one, two, late) = (part("one"), part("*two*"), part("late"));
+    let key = key(0);
+    let send = |op| stage.telegram.send(&to, op, &key);
+    let first = send(Op::Draft(None, &one)).await.unwrap();
+    assert_eq!(send(Op::Draft(Some(&first), &two)).await.unwrap(), first);
+    assert_eq!(send(Op::Replace(&first, &two)).await.unwrap(), first, "not modified is success");
+    stage.shown("dm:ann", |entry| entry.kind == transcript::Kind::Edit && entry.text == "two").await;
+
+    let mut with_file = Reply::text("see");
+    with_file.content.push(Content::Attachment {
+        name: "a.txt".into(),
+        media_type: "text/plain".into(),
+        bytes: b"bytes".to_vec(),
+    });
+    let file = stage.telegram.render(&with_file, &to).remove(0);
+    let second = send(Op::Replace(&first, &file)).await.unwrap();
+    assert_ne!(second.message, first.message, "a text cannot become a file");
+    let mut caption = file.clone();
+    caption.body = "seen".into();
+    assert_eq!(send(Op::Replace(&second, &caption)).await.unwrap(), second);
+    assert!(send(Op::Remove(&second)).await.is_ok());
+    assert!(send(Op::Remove(&second)).await.is_ok(), "it is gone already");
+    let edited = send(Op::Replace(&first, &late)).await;
+    assert!(matches!(edited, Err(DeliveryError::Refused(Why::TooOld))), "{edited:?}");
+    assert!(matches!(send(Op::Find).await, Err(DeliveryError::Refused(Why::Unsupported))));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn files_go_both_ways() {
+    let mut stage = Stage::new().await;
+    let file = NewFile { name: "note.txt".into(), text: Some("from chat".into()), ..NewFile::default() };
+    stage.world().say(Say { files: vec![file], ..Say::new("dm:ann", "ann", "read this") }).unwrap();
+    let message = stage.heard().await;
+    assert_eq!((message.text(), message.files.len(), message.files[0].name.as_str()), ("read this", 1, "note.txt"));
+    let mut stream = stage.telegram.open(&message.files[0]).await.unwrap();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        bytes.extend_from_slice(&chunk.unwrap());
+    }
+    assert_eq!(bytes, b"from chat");
+
+    let large = contract::FileRef { size: Some(30 << 20), ..message.files[0].clone() };
+    assert!(matches!(stage.telegram.open(&large).await.err(), Some(DeliveryError::Refused(Why::Other(_)))));
+    let mut answer = Reply::text("**here** it is");
+    answer.content.push(Content::Attachment {
+        name: "结果 \"1\".bin".into(),
+        media_type: "application/x-thing".into(),
+        bytes: vec![0, 255, 13, 10, 45, 45],
+    });
+    answer.content.push(Content::File(message.files[0].clone()));
+    stage.post(&message.address, &answer).await.unwrap();
+    let shown = stage.shown("dm:ann", |entry| !entry.files.is_empty()).await;
+    assert_eq!(shown.text, "here it is");
+    let (_, bytes) = stage.world().file_by_id(&shown.files[0].id).unwrap();
+    assert_eq!(bytes.as_ref(), [0, 255, 13, 10, 45, 45]);
+    stage.shown("dm:ann", |entry| entry.files.first().is_some_and(|file| file.name == "note.txt")).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn hostile_replies_arrive_whole() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "x");
+    let to = stage.heard().await.address;
+    for text in [
+        "2 * 3 = 6 and 4 * 5 snake_case_name a<b && c>d <b>x</b> &lt",
+        "😀 family 👨‍👩‍👧‍👦 مرحبا",
+        "an address <ann@example.org> and C:\\__tmp__\\x",
+    ] {
+        stage.post(&to, &Reply { content: vec![Content::Plain(text.into())], ..Reply::default() }).await.unwrap();
+        stage.shown("dm:ann", |entry| entry.text == text).await;
+    }
+    let long: String =
+        (0..600).map(|n| format!("{n}: **bold** `code` <tag> & @name_{n} [x](https://e.test/{n})\n\n")).collect();
+    let code = format!("```rust\n{}```", "    let x = \"<&>\";\n".repeat(800));
+    for markdown in
+        [long, code, "汉".repeat(9_000), "👨‍👩‍👧‍👦".repeat(1_500), "> quote\n".repeat(2_000), "- a\n  - b\n".repeat(1_500)]
+    {
+        let receipts = stage.post(&to, &Reply::text(markdown)).await.unwrap();
+        assert!(receipts.len() > 1);
+    }
+    stage.telegram.indicate(&to, Indicator::Typing).await;
+    stage.shown("dm:ann", |entry| entry.kind == transcript::Kind::Typing).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_is_for_one_person_is_not_said_in_a_group() {
+    let mut stage = Stage::new().await;
+    stage.say("general", "x");
+    let to = stage.heard().await.address;
+    let secret = Part { audience: Audience::Sender, ..plain("secret") };
+    let sent = stage.telegram.send(&to, Op::Post(&secret), &key(0)).await;
+    assert!(matches!(sent, Err(DeliveryError::Refused(Why::Unsupported))));
+    assert!(stage.texts("general").is_empty());
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_whose_question_was_deleted_is_sent_all_the_same() {
+    let mut stage = Stage::new().await;
+    let message = stage.say("general", "x");
+    let to = stage.heard().await.address;
+    let remove = Remove { conversation: "general".into(), message: Some(message), thread: None };
+    stage.world().remove(&remove).unwrap();
+    stage.post(&to, &Reply::text("answer")).await.unwrap();
+    stage.shown("general", |entry| entry.text == "answer").await;
+    stage.end().await;
+}

@@ -1,0 +1,275 @@
+//! A simulator, an adapter and a fake of the core whose other end is in the test's hand.
+
+pub(crate) use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+pub(crate) use contract::{
+    Accepted, Action, Address, Audience, Button, Caller, Catalog, Choice, Content, Core, Cursors, DeliveryError,
+    DeliveryKey, Feed, Fence, Health, Heard, Inbox, Indicator, Kind, Menu, MenuItem, Message, Op, Outlet, Part,
+    Platform, Problem, Receipt, Reply, Scope, Sender, Source, Stopped, StoreDown, TurnId, TurnStream, Why,
+    seams::Condition,
+};
+pub(crate) use futures_util::StreamExt;
+pub(crate) use serde_json::{Map, Value, json};
+pub(crate) use sim::telegram::{
+    Conversation, Edit, Fault, Limits, NewFile, NewKind, Press, Remove, Role, Say, Setup, State, fault, transcript,
+};
+pub(crate) use telegram::{Config, Telegram, Timing};
+pub(crate) use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+pub(crate) use tokio_util::sync::CancellationToken;
+
+pub(crate) const TOKEN: &str = "4242:AAtestTESTtestTESTtestTESTtestTEST";
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// The core's other end: what was accepted comes out here.
+pub(crate) struct Fake {
+    pub(crate) accepted: mpsc::UnboundedSender<Message>,
+    pub(crate) down: AtomicBool,
+    pub(crate) signal: Mutex<Option<String>>,
+    pub(crate) seen: Mutex<HashSet<String>>,
+    pub(crate) notes: Mutex<BTreeMap<String, Vec<u8>>>,
+    pub(crate) leases: Mutex<HashMap<String, Fence>>,
+    pub(crate) generation: tokio::sync::watch::Sender<u64>,
+    pub(crate) menu: Mutex<Vec<&'static str>>,
+    pub(crate) menus: AtomicU64,
+}
+
+#[async_trait::async_trait]
+impl Inbox for Fake {
+    async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
+        if self.down.load(Ordering::Relaxed) {
+            return Err(StoreDown("switched off".into()));
+        }
+        let known = !self.seen.lock().unwrap().insert(message.key.clone());
+        if !known {
+            self.accepted.send(message).unwrap();
+        }
+        Ok(match self.signal.lock().unwrap().clone() {
+            Some(notice) => Accepted::Signal(notice),
+            None => Accepted::Turn { id: TurnId::new(), known, show: Audience::Everyone },
+        })
+    }
+}
+
+#[async_trait::async_trait]
+impl Cursors for Fake {
+    async fn load(&self, what: &str) -> Result<Option<Vec<u8>>, StoreDown> {
+        Ok(self.notes.lock().unwrap().get(what).cloned())
+    }
+
+    async fn save(&self, what: &str, value: &[u8]) -> Result<(), StoreDown> {
+        self.notes.lock().unwrap().insert(what.into(), value.into());
+        Ok(())
+    }
+
+    async fn lease(&self, what: &str, _ttl: Duration) -> Result<Option<Fence>, StoreDown> {
+        Ok(Some(*self.leases.lock().unwrap().entry(what.into()).or_insert(Fence(1))))
+    }
+
+    async fn release(&self, what: &str) -> Result<(), StoreDown> {
+        self.leases.lock().unwrap().remove(what);
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl Catalog for Fake {
+    fn menu(&self, _who: &Caller) -> Arc<Menu> {
+        self.menus.fetch_add(1, Ordering::Relaxed);
+        let item = |name: &&str| MenuItem {
+            name: (*name).into(),
+            description: format!("runs {name}"),
+            parameters: Arc::new(json!({})),
+        };
+        Arc::new(Menu { items: self.menu.lock().unwrap().iter().map(item).collect(), digest: None })
+    }
+
+    fn check(&self, _who: &Caller, _command: &str, _filled: &Map<String, Value>) -> Result<(), Vec<Problem>> {
+        Ok(())
+    }
+
+    async fn complete(&self, _who: &Caller, _command: &str, _field: &str, _typed: &str) -> Vec<Choice> {
+        Vec::new()
+    }
+
+    async fn changed(&self, since: u64) -> u64 {
+        let mut generation = self.generation.subscribe();
+        let changed = generation.wait_for(|now| *now > since).await;
+        changed.map_or(since, |now| *now)
+    }
+
+    fn anyone(&self, address: &Address) -> Caller {
+        Caller {
+            platform: Platform::Telegram,
+            account: address.account.clone(),
+            tenant: "default".into(),
+            space: None,
+            conversation: address.conversation.clone(),
+            thread: None,
+            sender: Sender { id: String::new(), name: String::new() },
+            roles: Vec::new(),
+            origin: contract::Origin::Said,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Feed for Fake {
+    async fn watch(&self, _turn: TurnId) -> TurnStream {
+        Box::pin(futures_util::stream::empty())
+    }
+}
+
+/// A simulator, an adapter and a core's fake.
+pub(crate) struct Stage {
+    pub(crate) sim: sim::Running,
+    pub(crate) telegram: Arc<Telegram>,
+    pub(crate) fake: Arc<Fake>,
+    pub(crate) health: Health,
+    pub(crate) accepted: mpsc::UnboundedReceiver<Message>,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) everything: CancellationToken,
+    pub(crate) running: Option<JoinHandle<Result<(), Stopped>>>,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::with(Setup { limits: Limits::none(), ..Setup::default() }).await
+    }
+
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let everything = CancellationToken::new();
+        let options = sim::Options { telegram: setup, ..sim::Options::default() };
+        let sim = sim::serve(options, everything.clone()).await.unwrap();
+        let (sender, accepted) = mpsc::unbounded_channel();
+        let fake = Arc::new(Fake {
+            accepted: sender,
+            down: AtomicBool::new(false),
+            signal: Mutex::default(),
+            seen: Mutex::default(),
+            notes: Mutex::default(),
+            leases: Mutex::default(),
+            generation: tokio::sync::watch::Sender::new(1),
+            menu: Mutex::new(vec!["order-query", "help"]),
+            menus: AtomicU64::new(0),
+        });
+        let telegram = adapter(&sim.url);
+        let shutdown = everything.child_token();
+        let mut stage =
+            Self { sim, telegram, fake, health: Health::default(), accepted, shutdown, everything, running: None };
+        stage.start().await;
+        stage
+    }
+
+    pub(crate) async fn start(&mut self) {
+        self.shutdown = self.everything.child_token();
+        let core = Core {
+            inbox: self.fake.clone(),
+            catalog: self.fake.clone(),
+            feed: self.fake.clone(),
+            cursors: self.fake.clone(),
+            health: self.health.clone(),
+        };
+        self.running = Some(tokio::spawn(telegram::run(self.telegram.clone(), core, self.shutdown.clone())));
+    }
+
+    pub(crate) async fn stop(&mut self) -> Result<(), Stopped> {
+        self.shutdown.cancel();
+        timeout(SOON, self.running.take().unwrap()).await.expect("stops at once").unwrap()
+    }
+
+    /// Ends the stage; the platform must have counted nothing.
+    pub(crate) async fn end(mut self) {
+        if self.running.is_some() {
+            self.stop().await.unwrap();
+        }
+        let stats = self.sim.sim.telegram.stats();
+        assert_eq!(stats.violation_count, 0, "{:?}", stats.violations);
+        assert_eq!(stats.mentions, 0, "nobody is pinged");
+        self.everything.cancel();
+        self.sim.join().await;
+    }
+
+    pub(crate) fn world(&self) -> &sim::telegram::Telegram {
+        &self.sim.sim.telegram
+    }
+
+    pub(crate) fn say(&self, conversation: &str, text: &str) -> i64 {
+        self.world().say(Say::new(conversation, "ann", text)).unwrap().message.unwrap()
+    }
+
+    pub(crate) async fn heard(&mut self) -> Message {
+        timeout(SOON, self.accepted.recv()).await.expect("a message in time").unwrap()
+    }
+
+    pub(crate) async fn post(&self, to: &Address, reply: &Reply) -> Result<Vec<Receipt>, DeliveryError> {
+        let mut receipts = Vec::new();
+        for (n, part) in self.telegram.render(reply, to).iter().enumerate() {
+            receipts.push(self.telegram.send(to, Op::Post(part), &key(n as u32)).await?);
+        }
+        Ok(receipts)
+    }
+
+    pub(crate) async fn shown(
+        &self,
+        conversation: &str,
+        fits: impl Fn(&transcript::Entry) -> bool,
+    ) -> transcript::Entry {
+        let fits = |entry: &transcript::Entry| entry.is_bot() && fits(entry);
+        timeout(SOON, self.world().until(conversation, 0, fits)).await.expect("shown in time").unwrap()
+    }
+
+    /// What a bot posted in a conversation, in order.
+    pub(crate) fn texts(&self, conversation: &str) -> Vec<String> {
+        let entries = self.world().transcript(Some(conversation), 0);
+        entries.iter().filter(|e| e.is_bot() && e.kind == transcript::Kind::Message).map(|e| e.text.clone()).collect()
+    }
+
+    pub(crate) async fn condition(&self, fits: impl Fn(&Condition) -> bool) -> Condition {
+        let wait = async {
+            loop {
+                let all = self.health.all();
+                if let Some((_, found)) = all.into_iter().find(|(part, now)| part == "telegram/main" && fits(now)) {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, wait).await.expect("a condition in time")
+    }
+}
+
+pub(crate) fn adapter(url: &str) -> Arc<Telegram> {
+    let mut config = Config::new("main", TOKEN.into(), Some(format!("{url}/telegram")));
+    config.timing = Timing {
+        conflict: Duration::from_millis(300),
+        backoff: Duration::from_millis(200),
+        album: Duration::from_millis(100),
+        ..Timing::default()
+    };
+    Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"))
+}
+
+pub(crate) fn key(part: u32) -> DeliveryKey {
+    DeliveryKey { turn: TurnId::new(), n: 0, part }
+}
+
+pub(crate) fn fault(kind: fault::Kind) -> Fault {
+    Fault { count: Some(1), ..Fault::new(kind) }
+}
+
+pub(crate) fn plain(text: &str) -> Part {
+    Part {
+        body: String::new(),
+        plain: text.into(),
+        buttons: Vec::new(),
+        files: Vec::new(),
+        audience: Audience::Everyone,
+    }
+}
