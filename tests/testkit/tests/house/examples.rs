@@ -1,0 +1,125 @@
+//! Every example in the documents is read by the code that it is written for.
+//!
+//! A fence says what it holds: `yaml tool`, `yaml policy`, `yaml tenants`, `yaml labels`, `yaml config` (the last is
+//! read by a test of the binary's crate, which alone knows the configuration).
+
+use std::sync::Arc;
+
+use endpoints::Endpoints;
+use policies::{Policies, Source, ToolFacts};
+use tools::Registry;
+
+use crate::files::documents;
+
+/// A fenced block of a document.
+struct Example {
+    /// `docs/TOOLS.md:12`.
+    place: String,
+    /// What stands after the fence: `yaml tool`.
+    info: String,
+    text: String,
+}
+
+fn examples() -> Vec<Example> {
+    documents().iter().flat_map(|(file, text)| fences(file, text)).collect()
+}
+
+fn fences(file: &str, text: &str) -> Vec<Example> {
+    let mut found = Vec::new();
+    let mut open: Option<Example> = None;
+    for (n, line) in text.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(info)) => {
+                open = Some(Example {
+                    place: format!("{file}:{}", n + 1),
+                    info: info.trim().to_owned(),
+                    text: String::new(),
+                });
+            }
+            (Some(_), Some(_)) => found.extend(open.take()),
+            (Some(example), None) => {
+                example.text.push_str(line);
+                example.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "{file}: a fence is not closed");
+    found
+}
+
+fn of(info: &str) -> Vec<Example> {
+    let found: Vec<_> = examples().into_iter().filter(|example| example.info == info).collect();
+    assert!(!found.is_empty(), "no example is marked '{info}'");
+    found
+}
+
+#[test]
+fn every_yaml_example_says_what_it_is() {
+    let known = ["yaml tool", "yaml policy", "yaml tenants", "yaml labels", "yaml config"];
+    for example in examples().iter().filter(|e| e.info.starts_with("yaml") || e.info.starts_with("yml")) {
+        assert!(
+            known.contains(&example.info.as_str()),
+            "{}: '{}' is not one of {known:?}",
+            example.place,
+            example.info
+        );
+    }
+}
+
+#[test]
+fn every_tool_in_the_documents_is_a_tool() {
+    for example in of("yaml tool") {
+        let registry = Registry::new(Arc::new(Endpoints::new()));
+        let loaded = registry.load_with(&[], &[(&example.place, &example.text)]);
+        let errors: Vec<_> = loaded.errors.iter().map(ToString::to_string).collect();
+        assert!(errors.is_empty(), "\n{}\n", errors.join("\n"));
+        assert!(loaded.snapshot.quarantined().is_empty(), "{}", example.place);
+        for tool in loaded.snapshot.tools() {
+            for shown in &tool.spec.examples {
+                let prepared = tool.prepare(shown.args.clone());
+                assert!(prepared.is_ok(), "{}: '{}': {:?}", example.place, shown.say, prepared.err());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_policy_in_the_documents_is_a_policy() {
+    for example in of("yaml policy") {
+        compiles(&example, &format!("{}.yaml", example.place));
+    }
+    for example in of("yaml tenants") {
+        compiles(&example, "tenants.yaml");
+    }
+    for example in of("yaml labels") {
+        compiles(&example, "labels.yaml");
+    }
+}
+
+fn compiles(example: &Example, file: &str) {
+    let source = Source { file: file.to_owned(), text: example.text.clone() };
+    let loaded = Policies::parse(&[source]).unwrap_or_else(|errors| panic!("{}: {errors:#?}", example.place));
+    let compiled = loaded.policies.compile(&tools());
+    assert!(compiled.is_ok(), "{}: {:#?}", example.place, compiled.err());
+}
+
+/// The tools that the documents' policies speak of.
+fn tools() -> Vec<ToolFacts> {
+    let tool = |name: &str, toolset: &str, label: &str| ToolFacts {
+        name: name.into(),
+        toolset: toolset.into(),
+        labels: vec![label.into()],
+        platforms: None,
+        published: true,
+        available: true,
+    };
+    vec![
+        tool("ping", "default", "read"),
+        tool("weather_query", "weather", "read"),
+        tool("order_query", "orders", "read"),
+        tool("order_refund", "orders", "money"),
+        tool("send_message", "messaging", "network"),
+        tool("run_report", "reports", "read"),
+    ]
+}
