@@ -28,12 +28,20 @@ pub struct Options {
     pub owner: String,
     /// SQLite: safe against a loss of power too, not only against the death of the process.
     pub sync_full: bool,
+    /// SQLite: makes the file when there is none; whoever only reads should not.
+    pub create: bool,
     pub keep: Keep,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { prefix: "toolgate".to_owned(), owner: owner::this_process(), sync_full: false, keep: Keep::default() }
+        Self {
+            prefix: "toolgate".to_owned(),
+            owner: owner::this_process(),
+            sync_full: false,
+            create: true,
+            keep: Keep::default(),
+        }
     }
 }
 
@@ -83,15 +91,12 @@ pub async fn open(url: &str, options: Options) -> Result<Stores, OpenError> {
 }
 
 /// What can be lost with the store as it is set up, one sentence each; nothing when all is well.
-pub async fn warnings(url: &str, options: &Options) -> Result<Vec<String>, OpenError> {
+pub async fn warnings(url: &str) -> Result<Vec<String>, OpenError> {
     match Place::of(url)? {
         Place::Sqlite(path) if path == ":memory:" => {
             Ok(vec!["the store is a temporary file: everything is lost when the gateway ends".to_owned()])
         }
-        Place::Sqlite(_) if options.sync_full => Ok(Vec::new()),
-        Place::Sqlite(_) => {
-            Ok(vec!["a loss of power may lose the last messages; 'store_sync: full' prevents it".to_owned()])
-        }
+        Place::Sqlite(_) => Ok(Vec::new()),
         Place::Redis(url) => in_redis::warnings(&url).await,
     }
 }

@@ -44,6 +44,9 @@ struct Ownership {
 pub fn open(path: &str, options: Options) -> Result<Stores, OpenError> {
     let temporary = (path == ":memory:").then(Temporary::new);
     let path = temporary.as_ref().map_or_else(|| PathBuf::from(path), |temporary| temporary.0.clone());
+    if !options.create && temporary.is_none() && !path.exists() {
+        return Err(OpenError::Unreachable(format!("there is no database '{}'", path.display())));
+    }
     let writer = connect(&path, &options)?;
     make_tables(&writer)?;
     let readers = [connect_reader(&path, &options)?, connect_reader(&path, &options)?];

@@ -155,10 +155,12 @@ where
 fn in_savepoint<T>(db: &Connection, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     db.prepare_cached("SAVEPOINT job")?.execute([])?;
     let made = work(db);
-    if made.is_err() {
+    if made.is_ok() {
+        db.prepare_cached("RELEASE job")?.execute([])?;
+    } else if !db.is_autocommit() {
         db.prepare_cached("ROLLBACK TO job")?.execute([])?;
+        db.prepare_cached("RELEASE job")?.execute([])?;
     }
-    db.prepare_cached("RELEASE job")?.execute([])?;
     made
 }
 
@@ -180,11 +182,12 @@ fn write_all(mut db: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
 fn commit(db: &mut Connection, jobs: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
     let all = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in jobs {
+        job.run(&all);
         // A full disk ends the whole transaction; what follows must not run outside of one.
         if all.is_autocommit() {
-            break;
+            let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+            return Err(rusqlite::Error::SqliteFailure(full, Some("nothing can be written: the disk is full".into())));
         }
-        job.run(&all);
     }
     all.commit()
 }
@@ -197,5 +200,76 @@ fn read_all(db: &Connection, queue: &Mutex<mpsc::Receiver<Query>>) {
             Some(query) => query(db),
             None => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> (tempfile::TempDir, Threads) {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Connection::open(folder.path().join("a.db")).unwrap();
+        let writer = open();
+        writer.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
+        writer.execute_batch("PRAGMA max_page_count = 64").unwrap();
+        let threads = Threads::start(writer, [open(), open()]).unwrap();
+        (folder, threads)
+    }
+
+    fn put(bytes: usize) -> impl FnOnce(&Connection) -> rusqlite::Result<usize> + Send + 'static {
+        move |db| db.execute("INSERT INTO t VALUES (zeroblob(?1))", [i64::try_from(bytes).unwrap()])
+    }
+
+    async fn rows(threads: &Threads) -> i64 {
+        threads.read(|db| db.query_row("SELECT count(*) FROM t", [], |row| row.get(0))).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_job_that_fails_takes_nobody_with_it() {
+        let (_folder, threads) = three();
+        let bad = threads.write(|db| {
+            db.execute("INSERT INTO t VALUES (1)", [])?;
+            db.execute("INSERT INTO nowhere VALUES (1)", [])
+        });
+        let (before, bad, after) = tokio::join!(threads.write(put(1)), bad, threads.write(put(1)));
+        assert_eq!((before.unwrap(), after.unwrap()), (1, 1));
+        assert!(bad.unwrap_err().0.contains("nowhere"));
+        assert_eq!(rows(&threads).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_said_and_the_writer_goes_on() {
+        let (_folder, threads) = three();
+        let (_, large, _) = tokio::join!(threads.write(put(1)), threads.write(put(1_000_000)), threads.write(put(1)));
+        assert!(large.unwrap_err().0.contains("full"));
+        assert_eq!(threads.write(put(1)).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_in_the_queue_is_written_before_the_end() {
+        let (folder, threads) = three();
+        let many = futures(&threads);
+        let (written, ()) = tokio::join!(many, threads.close());
+        assert_eq!(written, 50);
+        assert!(threads.write(put(1)).await.is_err());
+        let db = Connection::open(folder.path().join("a.db")).unwrap();
+        assert_eq!(db.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0)).unwrap(), 50);
+    }
+
+    async fn futures(threads: &Threads) -> usize {
+        let mut written = 0;
+        let queue = threads.queues().unwrap().writes;
+        let mut told = Vec::new();
+        for _ in 0..50 {
+            let (answer, wait) = oneshot::channel();
+            queue.send(Box::new(Pending { work: Some(put(1)), made: None, answer })).await.unwrap();
+            told.push(wait);
+        }
+        drop(queue);
+        for wait in told {
+            written += wait.await.unwrap().unwrap();
+        }
+        written
     }
 }

@@ -47,6 +47,7 @@ facts! {
         when_all_is_delivered_bodies_go_and_receipts_stay
         a_wish_to_stop_reaches_turns_that_are_not_answered
         all_changes_are_made_or_none
+        changes_in_any_order_mean_what_the_contract_says
         hostile_text_survives
         what_is_past_its_time_is_swept;
     memory:

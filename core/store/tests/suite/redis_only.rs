@@ -62,6 +62,55 @@ async fn a_server_that_died_is_down_and_found_again() {
     assert!(new > old, "the server forgot its fences, and they still grow");
 }
 
+/// Asks until the store answers, as callers do: whatever is repeated may have been done already.
+async fn until_done<T, E: std::fmt::Debug, F: Future<Output = Result<T, E>>>(work: impl Fn() -> F) -> T {
+    let since = Instant::now();
+    loop {
+        match work().await {
+            Ok(done) => return done,
+            Err(error) => assert!(since.elapsed() < 8 * AWAY, "{error:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_done_twice_when_the_server_hangs_under_load() {
+    let mut ground = Ground::redis().await;
+    let stores = ground.open("a").await;
+    let fences: Vec<_> = stores.turns.hold().await.unwrap().into_iter().map(|owned| owned.fence).collect();
+    let mut chats = tokio::task::JoinSet::new();
+    for chat in 0..16 {
+        let (stores, fences) = (stores.clone(), fences.clone());
+        chats.spawn(async move {
+            let mut turns = Vec::new();
+            let end = Instant::now() + Duration::from_secs(4);
+            while Instant::now() < end {
+                let record = record(&chat.to_string(), &format!("{chat} {}", turns.len()));
+                let fence = fences[usize::from(record.session.partition())];
+                let admitted = until_done(|| stores.turns.accept(&record)).await;
+                assert_eq!(admitted, Admitted::New { ahead: 0 });
+                let change = [contract::records::Change::Life, finish("x", Vec::new())];
+                until_done(|| stores.turns.change(fence, record.id, &record.session, &change)).await;
+                turns.push(record);
+            }
+            turns
+        });
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    ground.server().signal("STOP");
+    tokio::time::sleep(Duration::from_millis(3200)).await;
+    ground.server().signal("CONT");
+    let turns: Vec<_> = chats.join_all().await.into_iter().flatten().collect();
+    let mut open = 0;
+    for partition in 0..64 {
+        for record in stores.turns.unfinished(partition).await.unwrap() {
+            assert_eq!((record.lives, record.state), (1, contract::records::TurnState::Answered));
+            open += 1;
+        }
+    }
+    assert_eq!(open, turns.len());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_whose_lease_ran_out_while_the_server_was_away_keeps_its_fence() {
     let mut ground = Ground::redis().await;
@@ -93,14 +142,14 @@ async fn partitions_of_a_dead_process_are_taken_at_once() {
 async fn an_unsafe_server_is_warned_of() {
     let mut ground = Ground::redis().await;
     let _: String = ground.server().ask("CONFIG SET maxmemory-policy allkeys-lru").await;
-    let warnings = store::warnings(&ground.url(), &Default::default()).await.unwrap();
+    let warnings = store::warnings(&ground.url()).await.unwrap();
     expect_test::expect![[r#"
         redis runs without 'appendonly yes': when it restarts, messages and replies since its last snapshot are lost
         redis has maxmemory-policy allkeys-lru: when its memory is full it drops records; set noeviction"#]]
     .assert_eq(&warnings.join("\n"));
     let _: String = ground.server().ask("CONFIG SET maxmemory-policy noeviction").await;
     let _: String = ground.server().ask("CONFIG SET appendonly yes").await;
-    assert!(store::warnings(&ground.url(), &Default::default()).await.unwrap().is_empty());
+    assert!(store::warnings(&ground.url()).await.unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

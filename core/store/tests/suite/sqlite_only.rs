@@ -62,6 +62,28 @@ async fn a_file_of_a_later_version_is_left_alone() {
     assert!(matches!(error, OpenError::Foreign(_)), "{error}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_may_make_the_file_at_once() {
+    let ground = Ground::sqlite();
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..8 {
+        let url = ground.url();
+        let options = Options { owner: n.to_string(), ..Options::default() };
+        tasks.spawn(async move { open(&url, options).await.map(drop).map_err(|error| error.to_string()) });
+    }
+    assert_eq!(tasks.join_all().await, vec![Ok(()); 8]);
+}
+
+#[tokio::test]
+async fn whoever_only_reads_makes_no_file() {
+    let ground = Ground::sqlite();
+    let options = Options { create: false, ..Options::default() };
+    let Err(error) = open(&ground.url(), options.clone()).await else { panic!("there is none") };
+    assert!(error.to_string().starts_with("there is no database '"), "{error}");
+    ground.open("a").await;
+    assert!(open(&ground.url(), options).await.is_ok());
+}
+
 #[tokio::test]
 async fn an_address_that_is_none_is_said_with_what_is_one() {
     for (url, said) in [

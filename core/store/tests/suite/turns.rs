@@ -263,6 +263,55 @@ pub async fn hostile_text_survives(ground: Ground) {
     }
 }
 
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from((self.0 >> 33) % u64::from(sides)).unwrap()
+    }
+
+    fn change(&mut self, step: u32) -> Change {
+        let path = CallPath::top(self.roll(3) + 1, self.roll(2) + 1);
+        let state = DeliveryState::Sending { part: self.roll(9) };
+        match self.roll(8) {
+            0 => Change::Planned(vec![call(CallPath::top(step, 1), json!([step]))]),
+            1 => Change::Started(vec![entry(path.clone()), entry(path.child(1))]),
+            2 => Change::Ended { path, end: End::Ok(json!({ "step": step })) },
+            3 => Change::Cancel,
+            4 => Change::Park(Parked { wait: "job".into(), until_ms: u64::from(step) }),
+            5 => Change::Unpark,
+            6 => Change::Merge(TurnId(ulid::Ulid::from_parts(step.into(), 0))),
+            _ => Change::Delivery(delivery(self.roll(3), state)),
+        }
+    }
+}
+
+pub async fn changes_in_any_order_mean_what_the_contract_says(ground: Ground) {
+    let stores = ground.open("a").await;
+    for walk in 0..24 {
+        let mut dice = Dice(walk);
+        let mut record = record("chat", &walk.to_string());
+        let fence = accepted(&stores, &record).await;
+        let mut changes: Vec<_> = (1..=16).map(|step| dice.change(step)).collect();
+        let last = [finish("x", vec![delivery(0, DeliveryState::Done), delivery(7, DeliveryState::Done)]), DONE];
+        changes.extend(last);
+        for changes in changes.chunks(3) {
+            change(&stores, fence, &record, changes).await;
+            changes.iter().for_each(|change| record.apply(change));
+            record.journal.sort_by(|a, b| a.path.cmp(&b.path));
+            record.deliveries.sort_by_key(|delivery| delivery.n);
+            if record.state == TurnState::Done {
+                // Nothing waits any more; what it waited for is a body too.
+                record.parked = None;
+            }
+            assert_eq!(get(&stores, &record).await, record, "walk {walk}: {changes:?}");
+        }
+        assert!(unfinished(&stores, &record).await.is_empty(), "walk {walk}");
+    }
+}
+
 pub async fn what_is_past_its_time_is_swept(ground: Ground) {
     let mut options = store::Options { owner: "a".into(), ..store::Options::default() };
     options.keep.done = std::time::Duration::from_secs(1);
