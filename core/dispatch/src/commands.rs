@@ -254,14 +254,31 @@ impl<'a> Filling<'a> {
             self.last = Some(next);
             return;
         }
-        let joins = self.last.filter(|name| self.is_text(name)).and_then(|name| self.args.get_mut(name));
-        match joins {
+        let last = self.last.filter(|name| self.is_text(name));
+        if last.is_some() && let Some(other) = self.could_mean(word) {
+            let hint = format!("write {other}={}, or put the whole text in quotes", word.value);
+            let expected = format!("a word that can only belong to '{}'", last.unwrap_or_default());
+            return self.problem(last.unwrap_or_default(), &expected, &word.value, Some(hint));
+        }
+        match last.and_then(|name| self.args.get_mut(name)) {
             Some(Value::String(text)) => {
                 text.push(' ');
                 text.push_str(&word.value);
             }
             _ => self.problem("", "arguments as key=value here", &word.value, Some(self.usage.to_owned())),
         }
+    }
+
+    /// An argument that is not given, is not text, and that the word fits: joining it to a text would be a guess.
+    fn could_mean(&self, word: &Word) -> Option<&'a str> {
+        let fits = |schema: &Value| match schema.get("type").and_then(Value::as_str) {
+            Some("integer" | "number") => word.value.parse::<f64>().is_ok_and(f64::is_finite),
+            Some("boolean") => matches!(word.value.as_str(), "true" | "false"),
+            _ => schema.get("enum").and_then(Value::as_array).is_some_and(|e| e.iter().any(|v| v == word.value.as_str())),
+        };
+        let open = self.properties?.iter().filter(|(name, _)| !self.args.contains_key(*name));
+        let mut fitting = open.filter(|(_, schema)| !word.quoted && fits(schema));
+        fitting.next().map(|(name, _)| name.as_str())
     }
 
     fn is_text(&self, name: &str) -> bool {
@@ -358,6 +375,7 @@ mod tests {
         assert_eq!(args("a b range={\"start\": \"x y\"}").unwrap()["range"], json!({"start":"x y"}));
         assert_eq!(args("a b range.start=2026-01-01").unwrap()["range"], json!({"start":"2026-01-01"}));
         assert_eq!(args("a long note goes on").unwrap()["note"], json!("long note goes on"));
+        assert_eq!(args("a long \"3\" days=2").unwrap()["note"], json!("long 3"));
         assert_eq!(args("https://e.test?a=1 n").unwrap()["city"], json!("https://e.test?a=1"));
     }
 
@@ -365,6 +383,8 @@ mod tests {
     fn what_is_said_twice_or_too_much_is_told() {
         assert_eq!(args("city=a city=b note=c").unwrap_err().problems[0].path, "city");
         assert!(args("{\"city\": \"a\"").is_err());
+        let unclear = args("Paris note 3").unwrap_err();
+        assert_eq!(unclear.problems[0].hint.as_deref(), Some("write days=3, or put the whole text in quotes"));
     }
 
     proptest::proptest! {

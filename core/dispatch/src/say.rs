@@ -105,11 +105,10 @@ impl<'a> Saying<'a> {
         buttons
     }
 
-    /// Everything that the message asked for may be repeated, and a failure may pass.
+    /// Everything that the message asked for may be repeated, and a failure may pass by itself.
     fn is_worth_trying_again(&self) -> bool {
-        let all_repeatable = self.failures.iter().all(|(_, repeatable)| *repeatable) && self.commands_are_repeatable();
-        let may_pass = |failure: &Failure| failure.layer() == Layer::Execution || failure.code == Code::Panic;
-        all_repeatable && self.failures.iter().any(|(failure, _)| may_pass(failure))
+        let may_pass = self.failures.iter().any(|(failure, repeatable)| failure.is_retryable(*repeatable));
+        may_pass && self.commands_are_repeatable()
     }
 
     fn commands_are_repeatable(&self) -> bool {

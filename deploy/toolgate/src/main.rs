@@ -1,1 +1,152 @@
-fn main() {}
+//! The `toolgate` command.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use toolgate::{
+    cli::{Chat, Cli, Command, Common, Exit, Policy, Sim, Tool, Up},
+    commands::{self, Said},
+    config::{self, Config, Loaded, Store},
+    run::{self, Ended},
+    sources::Origins,
+};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // Once, before the first client is built; a second provider would be a second TLS stack.
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        eprintln!("another TLS provider is installed already");
+        return Exit::Failed.into();
+    }
+    // The guard says which tool crashed; the place is all that is missing there.
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(place, "a task panicked");
+    }));
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: the runtime cannot start: {error}");
+            return Exit::Failed.into();
+        }
+    };
+    match runtime.block_on(run(cli)) {
+        Ok(exit) => exit.into(),
+        Err(ended) => {
+            eprintln!("error: {ended}");
+            ExitCode::from(ended.code())
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<Exit, Ended> {
+    let common = cli.common;
+    match cli.command {
+        #[cfg(feature = "demo")]
+        Command::Demo(options) => demo(&common, &options).await,
+        #[cfg(not(feature = "demo"))]
+        Command::Demo(_) => Err(Ended::Usage("this binary was built without the demo".into())),
+        Command::Up(options) => up(&common, options).await,
+        Command::Chat(options) => chat(&common, options).await,
+        Command::Sim(options) => sim(&common, &options).await,
+        Command::Check => Ok(say(&common, commands::check(config::load(common.config.as_deref())))),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut std::io::stdout());
+            Ok(Exit::Ok)
+        }
+        Command::Tool(Tool::Validate { spec }) => Ok(say(&common, commands::validate(&spec))),
+        Command::Policy(Policy::Show { platform }) => {
+            Ok(say(&common, commands::policies(&configuration(&common)?, platform)))
+        }
+        Command::Policy(Policy::Explain { tool, who }) => {
+            Ok(say(&common, commands::explain(&configuration(&common)?, &tool, &who)))
+        }
+        _ => Err(Ended::Usage("later".into())),
+    }
+}
+
+/// The configuration, or what is wrong with it; warnings go to stderr.
+fn configuration(common: &Common) -> Result<Config, Ended> {
+    let Loaded { config, warnings } = config::load(common.config.as_deref()).map_err(|findings| {
+        let lines: Vec<_> = findings.iter().map(ToString::to_string).collect();
+        Ended::BadConfiguration(lines.join("\n"))
+    })?;
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(config)
+}
+
+#[expect(clippy::print_stdout, reason = "this is the place where commands speak")]
+fn say(common: &Common, said: Said) -> Exit {
+    if common.json {
+        println!("{}", said.json);
+    } else if !said.text.is_empty() {
+        println!("{}", said.text.trim_end());
+    }
+    said.exit
+}
+
+fn log(config: &Config) {
+    let filter = EnvFilter::try_from_default_env().or_else(|_| EnvFilter::try_new(&config.log.level));
+    let filter = filter.unwrap_or_else(|_| EnvFilter::new("info"));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Set once per process; a second time would be a test that runs commands in one process.
+    let _ = if config.log.json { subscriber.json().try_init() } else { subscriber.with_target(false).try_init() };
+}
+
+fn store(text: &str) -> Result<Store, Ended> {
+    Store::parse(text, std::path::Path::new("")).map_err(|e| Ended::Usage(format!("--store: {e}")))
+}
+
+async fn up(common: &Common, options: Up) -> Result<Exit, Ended> {
+    let mut config = configuration(common)?;
+    if let Some(listen) = options.listen {
+        config.listen = listen;
+    }
+    if let Some(text) = &options.store {
+        config.store = store(text)?;
+    }
+    log(&config);
+    run::up::up(&config).await.map(|()| Exit::Ok)
+}
+
+async fn chat(common: &Common, options: Chat) -> Result<Exit, Ended> {
+    let mut config = configuration(common)?;
+    if let Some(text) = &options.store {
+        config.store = store(text)?;
+    }
+    // In a conversation only what goes wrong is worth a line of log.
+    config.log.level = "error".into();
+    log(&config);
+    let origins = Origins::of(&config);
+    run::chat::chat(&config, origins, options.sender, !options.no_tree).await.map(|()| Exit::Ok)
+}
+
+#[cfg(feature = "demo")]
+async fn demo(common: &Common, options: &toolgate::cli::Demo) -> Result<Exit, Ended> {
+    let mut config = run::demo::defaults();
+    config.log.level = "warn".into();
+    log(&config);
+    let options = run::demo::Options {
+        listen: options.listen,
+        sim_listen: options.sim_listen,
+        store: options.store.as_deref().map(store).transpose()?,
+        json: common.json,
+        open: !options.no_open,
+    };
+    run::demo::demo(&options).await.map(|()| Exit::Ok)
+}
+
+#[cfg(feature = "demo")]
+async fn sim(common: &Common, options: &Sim) -> Result<Exit, Ended> {
+    log(&run::demo::defaults());
+    run::demo::simulators(options.listen, common.json).await.map(|()| Exit::Ok)
+}
+
+#[cfg(not(feature = "demo"))]
+async fn sim(_common: &Common, _options: &Sim) -> Result<Exit, Ended> {
+    Err(Ended::Usage("this binary was built without the simulators".into()))
+}
+

@@ -61,7 +61,7 @@ impl Origins {
         match self.policies.load() {
             Ok(loaded) => {
                 sources.warnings.extend(loaded.warnings.into_iter().map(Finding::from));
-                sources.compile(loaded.policies);
+                sources.compile(Arc::new(loaded.policies));
             }
             Err(errors) => sources.errors.extend(errors.into_iter().map(Finding::from)),
         }
@@ -85,7 +85,7 @@ impl PolicyOrigin {
 pub struct Sources {
     pub tools: Arc<tools::Snapshot>,
     /// Nothing when the files cannot be read.
-    pub policies: Option<Policies>,
+    pub policies: Option<Arc<Policies>>,
     /// Nothing when they do not fit the tools.
     pub compiled: Option<Arc<Compiled>>,
     pub errors: Vec<Finding>,
@@ -95,7 +95,7 @@ pub struct Sources {
 impl Sources {
     /// Binds policies to the tools that were read. A tool that is out of order does not take along the policies that
     /// name it.
-    pub fn compile(&mut self, policies: Policies) {
+    pub fn compile(&mut self, policies: Arc<Policies>) {
         let facts = self.tools.facts();
         let compiled = match self.tools.quarantined().is_empty() {
             true => policies.compile(&facts),

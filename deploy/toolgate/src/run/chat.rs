@@ -22,8 +22,8 @@ use crate::{
     run::{
         Ended,
         gateway::{self, open_store},
-        loader::Sources,
     },
+    sources::Origins,
 };
 
 /// What a line of input came to.
@@ -33,13 +33,13 @@ enum Input {
 }
 
 /// Talks until the person leaves. With input that is no terminal: a message per line, then ends.
-pub async fn chat(config: &Config, sources: Sources, show_tree: bool) -> Result<(), Ended> {
+pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, show_tree: bool) -> Result<(), Ended> {
     let stores = open_store(config).await?;
-    let running = gateway::open(sources, stores, Duration::from_secs(2)).await?;
+    let running = gateway::open(origins, stores, Duration::from_secs(2)).await?;
     running.start(Vec::new())?;
     wait_until_ours(&running.gateway).await?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let talk = Talk { gateway: running.gateway.clone(), colour, show_tree, said: AtomicU64::new(0) };
+    let talk = Talk { gateway: running.gateway.clone(), colour, show_tree, sender: sender.unwrap_or_else(this_user), said: AtomicU64::new(0) };
     let (lines, mut inputs) = mpsc::channel(1);
     let interactive = std::io::stdin().is_terminal();
     // Line editing blocks, so it has a thread of its own; it ends with the last line or the receiver.
@@ -144,7 +144,12 @@ struct Talk {
     gateway: Gateway,
     colour: bool,
     show_tree: bool,
+    sender: String,
     said: AtomicU64,
+}
+
+fn this_user() -> String {
+    std::env::var("USER").unwrap_or_else(|_| "operator".into())
 }
 
 impl Talk {
@@ -169,13 +174,12 @@ impl Talk {
 
     fn message(&self, line: &str) -> Message {
         let n = self.said.fetch_add(1, Ordering::Relaxed);
-        let user = std::env::var("USER").unwrap_or_else(|_| "operator".into());
         let mut address = Address::new(Platform::Console, "terminal", "chat");
         address.direct = true;
         Message {
             key: format!("{}:{n}", TurnId::new()),
             address,
-            sender: Sender { id: user.clone(), name: user },
+            sender: Sender { id: self.sender.clone(), name: self.sender.clone() },
             roles: Vec::new(),
             kind: Kind::Text { text: line.to_owned() },
             heard: Heard::Direct,

@@ -7,13 +7,13 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{Config, Store},
-    demo::{page::Playground, services::Services, tools},
+    config::{self, Config, Store},
+    demo::{page::Playground, services::Services},
     run::{
         Ended,
         gateway::{self, TelegramAccount, asked_to_stop, open_store},
-        loader::{PolicySource, Sources},
     },
+    sources::Origins,
 };
 
 /// The token that the demo's bot shows the simulator; it opens nothing else.
@@ -47,14 +47,9 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     let sim = sim::serve(sim::Options { listen: options.sim_listen, ..sim::Options::default() }, stopping.clone())
         .await
         .map_err(|e| Ended::Failed(format!("the simulators cannot start: {e}")))?;
-    let config = config(options, &folder);
+    let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
-    let sources = Sources {
-        tools: Vec::new(),
-        built_in: tools::files(&services.url()),
-        policies: PolicySource::BuiltIn(policies::demo()),
-    };
-    let running = gateway::open(sources, stores, config.limits.drain).await?;
+    let running = gateway::open(Origins::demo(&services.url()), stores, config.limits.drain).await?;
     let account = TelegramAccount {
         name: "main".into(),
         token: TOKEN.into(),
@@ -88,13 +83,34 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     Ok(())
 }
 
+/// The simulators alone, until they are told to stop.
+#[expect(clippy::print_stdout, reason = "it tells where it is on standard output")]
+pub async fn simulators(listen: SocketAddr, json: bool) -> Result<(), Ended> {
+    let stopping = CancellationToken::new();
+    let options = sim::Options { listen, ..sim::Options::default() };
+    let sim = sim::serve(options, stopping.clone()).await.map_err(|e| Ended::Failed(e.to_string()))?;
+    match json {
+        true => println!("{}", serde_json::json!({ "simulators": sim.url })),
+        false => println!("Telegram is simulated at {}/telegram, its control side is {}/control/telegram", sim.url, sim.url),
+    }
+    asked_to_stop().await;
+    stopping.cancel();
+    sim.join().await;
+    Ok(())
+}
+
+/// What counts where no file says anything.
+pub fn defaults() -> Config {
+    config::parse(None, "", []).expect("an empty configuration is a valid one").config
+}
+
 fn no_folder(error: std::io::Error) -> Ended {
     Ended::Failed(format!("no temporary folder can be made: {error}"))
 }
 
-fn config(options: &Options, folder: &TempDir) -> Config {
+fn demo_config(options: &Options, folder: &TempDir) -> Config {
     let store = options.store.clone().unwrap_or_else(|| Store::Sqlite(folder.path().join("toolgate.db")));
-    let mut config = Config { listen: options.listen, store, ..Config::default() };
+    let mut config = Config { listen: options.listen, store, ..defaults() };
     // Whoever ends a demo does not want to wait for a tool that hangs on purpose.
     config.limits.drain = std::time::Duration::from_secs(5);
     config
@@ -113,8 +129,8 @@ fn say(options: &Options, places: &Places) {
     println!("  simulators   {}", places.simulators);
     println!("  store        {}", places.store);
     println!("\nIn another terminal, what happened to a request (its reference stands under each answer):\n");
-    println!("    toolgate trace list --store {}", places.store);
-    println!("    toolgate trace show REF --store {}\n", places.store);
+    println!("    toolgate trace list");
+    println!("    toolgate trace show REF\n");
     println!("Ctrl+C ends it; nothing is left behind.");
 }
 

@@ -1,6 +1,6 @@
 //! The composition: stores, snapshot, gateway, adapters, HTTP.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use contract::{Platform, records::Stores, seams::Condition};
 use dispatch::{Gateway, Options, Settings};
@@ -15,8 +15,9 @@ use crate::{
     config::{Config, Secret, Store, StoreSync},
     run::{
         Ended,
-        loader::{Loader, PolicySource, Sources, report},
+        loader::{Loader, report},
     },
+    sources::Origins,
 };
 
 /// A gateway that runs.
@@ -70,22 +71,16 @@ pub async fn read(secret: &Secret) -> Result<SecretString, Ended> {
     secret.read().await.map_err(|e| Ended::BadConfiguration(e.to_string()))
 }
 
-/// Where the configuration says that tools and policies are.
-pub fn sources(config: &Config) -> Sources {
-    let folder = &config.policies;
-    // Without a folder the files that come with the gateway count: they deny what is dangerous.
-    let policies =
-        if folder.is_dir() { PolicySource::Folder(folder.clone()) } else { PolicySource::BuiltIn(policies::shipped()) };
-    Sources { tools: config.tools.iter().filter(|p| p.exists()).cloned().collect(), built_in: Vec::new(), policies }
-}
-
 /// Puts the gateway together; nothing runs yet.
-pub async fn open(sources: Sources, stores: Stores, drain: Duration) -> Result<Running, Ended> {
-    let loader = Arc::new(Loader::new(sources, Endpoints::new()));
+pub async fn open(origins: Origins, stores: Stores, drain: Duration) -> Result<Running, Ended> {
+    let loader = Arc::new(Loader::new(origins, Endpoints::new()));
     let first = loader.clone();
     let loaded = tokio::task::spawn_blocking(move || first.load()).await;
     let (snapshot, findings) = loaded.map_err(|e| Ended::Failed(format!("tools and policies cannot be read: {e}")))?;
-    let Some(snapshot) = snapshot else { return Err(Ended::BadConfiguration(findings.errors().join("\n"))) };
+    let Some(snapshot) = snapshot else { 
+        let lines: Vec<_> = findings.errors.iter().map(ToString::to_string).collect();
+        return Err(Ended::BadConfiguration(lines.join("\n")));
+    };
     let gateway = Gateway::open(Options {
         stores: stores.clone(),
         snapshot,
@@ -121,7 +116,7 @@ impl Running {
     pub fn start(&self, accounts: Vec<TelegramAccount>) -> Result<(), Ended> {
         let mut adapters = Vec::new();
         for account in accounts {
-            let config = telegram::Config { account: account.name.clone(), token: account.token, api_url: account.api_url };
+            let config = telegram::Config::new(account.name.clone(), account.token, account.api_url);
             match Telegram::new(config) {
                 Ok(adapter) => {
                     self.gateway.connect(Platform::Telegram, &account.name, adapter.clone(), adapter.clone());
@@ -148,9 +143,12 @@ impl Running {
 
     /// Serves HTTP until the gateway stops.
     pub async fn serve(&self, config: web::Config) -> Result<web::Running, Ended> {
-        let listen: SocketAddr = config.listen;
-        web::serve(config, self.gateway.clone(), self.intake.clone()).await.map_err(|e| {
-            Ended::Failed(format!("cannot listen on {listen}: {e}; choose another address with --listen"))
+        web::serve(config, self.gateway.clone(), Vec::new, self.intake.clone()).await.map_err(|e| match e {
+            web::Error::Listen { listen, source } => Ended::Failed(format!(
+                "cannot listen on {listen} ({}); choose another address with --listen",
+                source.kind()
+            )),
+            e => Ended::BadConfiguration(e.to_string()),
         })
     }
 
@@ -164,7 +162,7 @@ impl Running {
         }
         self.gateway.drain().await;
         if let Some(web) = web {
-            web.join().await;
+            let _ = web.join.await;
         }
         info!("stopped");
     }

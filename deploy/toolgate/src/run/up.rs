@@ -10,12 +10,13 @@ use crate::{
         Ended,
         gateway::{self, TelegramAccount, asked_to_stop, open_store, read},
     },
+    sources::Origins,
 };
 
 /// Runs until it is told to stop.
 pub async fn up(config: &Config) -> Result<(), Ended> {
     let stores = open_store(config).await?;
-    let mut running = gateway::open(gateway::sources(config), stores, config.limits.drain).await?;
+    let mut running = gateway::open(Origins::of(config), stores, config.limits.drain).await?;
     running.watch();
     let mut accounts = Vec::new();
     for account in &config.platforms.telegram {
@@ -60,8 +61,8 @@ fn client(client: &Client) -> web::Client {
 /// Read again whenever it is used, so that a rotated token counts at once.
 fn token(secret: &Secret) -> web::Token {
     let secret = Arc::new(secret.clone());
-    Arc::new(move || {
+    web::token(move || {
         let secret = secret.clone();
-        Box::pin(async move { secret.read().await.ok() })
+        async move { secret.read().await.ok() }
     })
 }

@@ -24,12 +24,22 @@ const STACK: &str = "Traceback (most recent call last):\n  File \"/srv/quotes/en
 
 #[derive(Deserialize)]
 pub(super) struct Report {
+    #[serde(default = "sales")]
     name: String,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Quote {
+    #[serde(default = "acme")]
     symbol: String,
+}
+
+fn sales() -> String {
+    "sales".into()
+}
+
+fn acme() -> String {
+    "ACME".into()
 }
 
 pub(super) async fn report(State(shared): State<Shared>, Json(report): Json<Report>) -> Response {
