@@ -1,10 +1,13 @@
-//! The commands that look at files and start nothing: `check`, `tool validate|list|show`, `policy show|explain`.
+//! The commands that look and leave: `check`, `tool …`, `policy …` and `trace …`. What the files say needs no gateway;
+//! what happened is asked of the running one, or read from the store when none answers.
 //!
 //! Each gives a [`Said`]: what is printed for people, the same for programs, and how the process ends.
 
 mod check;
 mod policy;
+mod remote;
 mod tool;
+mod trace;
 
 use std::sync::Arc;
 
@@ -16,7 +19,9 @@ use tools::Registry;
 
 pub use check::{check, validate};
 pub use policy::{explain, show as policies};
-pub use tool::{list, show};
+pub use remote::health;
+pub use tool::{invoke, list, show};
+pub use trace::{stats, tail, turn, turns};
 
 use crate::{
     cli::{Exit, Who},

@@ -67,9 +67,12 @@ fn on_telegram(sender: &str) -> Who {
 fn a_good_configuration_is_summed_up() {
     let folder = Folder::new();
     let said = check(folder.loaded("platforms: { telegram: { token: env:T } }"));
-    folder.check(&said, expect![[r#"
+    folder.check(
+        &said,
+        expect![[r#"
         toolgate.yaml: 1 tool, 1 chat account, 0 errors, 0 warnings
-    "#]]);
+    "#]],
+    );
     assert_eq!(said.exit, Exit::Ok);
 }
 
@@ -79,19 +82,25 @@ fn every_kind_of_file_is_checked() {
         .with("tools/bad.yaml", "name: bad\nendpont: { url: x }\n")
         .with("platform-policies/web.yaml", "platform: web\ntolsets: { allow: [] }\n");
     let said = check(folder.loaded("model: { provider: ollama }"));
-    folder.check(&said, expect![[r#"
+    folder.check(
+        &said,
+        expect![[r#"
         error: tools/bad.yaml:1:1: a tool needs 'endpoint'
         error: tools/bad.yaml:2:1: unknown key 'endpont' in a tool: did you mean 'endpoint'?
         error: platform-policies/web.yaml:2:1: unknown key 'tolsets': did you mean 'toolsets'?
         warning: toolgate.yaml:1:8: 'model' is not active in this version
         toolgate.yaml: 1 tool, 0 chat accounts, 3 errors, 1 warning
-    "#]]);
+    "#]],
+    );
     assert_eq!((said.exit, &said.json["ok"]), (Exit::BadConfig, &json!(false)));
     let said = check(folder.loaded("lisen: 1"));
-    folder.check(&said, expect![[r#"
+    folder.check(
+        &said,
+        expect![[r#"
         error: toolgate.yaml:1:1: unknown key 'lisen': did you mean 'listen'?
         the configuration cannot be used, 1 error, 0 warnings
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -99,9 +108,12 @@ fn a_tool_file_is_validated_alone() {
     let folder = Folder::new();
     let path = |name: &str| folder.0.path().join(name);
     let said = validate(&[path("tools/weather.yaml")]);
-    folder.check(&said, expect![[r#"
+    folder.check(
+        &said,
+        expect![[r#"
         1 tool: weather, 0 errors, 0 warnings
-    "#]]);
+    "#]],
+    );
     assert_eq!(validate(&[path("tools/none.yaml")]).exit, Exit::BadConfig);
 }
 
@@ -129,7 +141,9 @@ fn specs_as_printed_in_tutorials_are_taken() {
 #[test]
 fn an_explanation_names_layer_rule_file_and_line() {
     let folder = Folder::new();
-    folder.check(&explain(&folder.config(), "weather", &on_telegram("8")), expect![[r#"
+    folder.check(
+        &explain(&folder.config(), "weather", &on_telegram("8")),
+        expect![[r#"
         LAYER         SAYS     RULE                                         WHERE
         published     allowed  the tool is published                        (built in)
         platform      refused  only: tool:weather does not name the caller  platform-policies/telegram.yaml:4
@@ -141,39 +155,54 @@ fn an_explanation_names_layer_rule_file_and_line() {
         availability  allowed  the tool is available                        (built in)
 
         weather is refused for '8' on telegram, tenant default
-    "#]]);
+    "#]],
+    );
     let said = explain(&folder.config(), "weather", &on_telegram("7"));
     assert_eq!(said.json["allowed"], true);
-    folder.check(&explain(&folder.config(), "wether", &on_telegram("7")), expect![[r#"
+    folder.check(
+        &explain(&folder.config(), "wether", &on_telegram("7")),
+        expect![[r#"
         LAYER      SAYS     RULE                   WHERE
         published  refused  no tool has this name  (built in)
 
         wether is refused for '7' on telegram, tenant default
         did you mean 'weather'?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn rules_are_shown_with_their_places() {
     let folder = Folder::new();
-    folder.check(&policies(&folder.config(), Some(Platform::Telegram)), expect![[r#"
+    folder.check(
+        &policies(&folder.config(), Some(Platform::Telegram)),
+        expect![[r#"
         LAYER     RULE                     WHERE
         platform  toolsets.allow: weather  platform-policies/telegram.yaml:2
         platform  only: tool:weather       platform-policies/telegram.yaml:4
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_list_is_what_somebody_may_use() {
     let folder = Folder::new();
-    folder.check(&list(&folder.config(), &on_telegram("7")), expect![[r#"
+    folder.check(
+        &tool::listed(&folder.config(), &on_telegram("7")),
+        expect![[r#"
         NAME     TOOLSET  LABELS  DESCRIPTION
         weather  weather  read    Forecast for a city
-    "#]]);
-    folder.check(&list(&folder.config(), &on_telegram("8")), expect![[r#"
+    "#]],
+    );
+    folder.check(
+        &tool::listed(&folder.config(), &on_telegram("8")),
+        expect![[r#"
         no tool can be used there
-    "#]]);
-    folder.check(&show(&folder.config(), "weather"), expect![[r#"
+    "#]],
+    );
+    folder.check(
+        &tool::shown(&folder.config(), "weather"),
+        expect![[r#"
         weather (toolset weather)
         Forecast for a city
 
@@ -200,10 +229,14 @@ fn a_list_is_what_somebody_may_use() {
         {
           "type": "object"
         }
-    "#]]);
-    folder.check(&show(&folder.config(), "wether"), expect![[r#"
+    "#]],
+    );
+    folder.check(
+        &tool::shown(&folder.config(), "wether"),
+        expect![[r#"
         there is no tool 'wether': did you mean 'weather'?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -1,17 +1,152 @@
-//! `tool list` and `tool show`, from files.
+//! `tool list`, `tool show` and `tool invoke`: of the running gateway, else from files.
 
-use serde_json::json;
+use contract::Platform;
+use serde_json::{Value, json};
 use tools::Tool;
 
-use super::{Said, caller, usable};
+use super::{
+    Said, caller,
+    remote::{Gateway, Trouble},
+    usable,
+};
 use crate::{
-    cli::{Exit, Who},
+    cli::{Exit, Invoke, Remote, Who},
     config::Config,
+    ink::Ink,
+    run::gateway::{open, open_store},
+    sources::Origins,
     table::{self, text},
+    tree,
 };
 
-/// The tools that somebody may use, and what is wrong with those that are not offered.
-pub fn list(config: &Config, who: &Who) -> Said {
+/// The tools that somebody may use.
+pub async fn list(config: &Config, who: &Who, remote: &Remote) -> Said {
+    match ask(config, remote, "/v1/tools", &named(who)).await {
+        Answer::Given(tools) => {
+            let rows = tools.as_array().into_iter().flatten().map(|tool| {
+                let text = |name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+                vec![text("name"), text("description")]
+            });
+            let table = table::draw(&[text("name"), text("description")], rows, "no tool can be used there");
+            Said { text: table, json: json!({ "tools": tools }), exit: Exit::Ok }
+        }
+        Answer::Away => listed(config, who),
+        Answer::Refused(said) => said,
+    }
+}
+
+/// One tool in full: as the files say, or as the running gateway describes it.
+pub async fn show(config: &Config, name: &str, remote: &Remote) -> Said {
+    let local = shown(config, name);
+    if local.exit == Exit::Ok && remote.gateway.is_none() {
+        return local;
+    }
+    match ask(config, remote, "/v1/tools", &[("platform", Platform::Console.to_string())]).await {
+        Answer::Given(tools) => match tools.as_array().into_iter().flatten().find(|tool| tool["name"] == name) {
+            Some(tool) => {
+                let pretty = serde_json::to_string_pretty(tool).expect("a JSON value serializes");
+                Said { text: pretty, json: tool.clone(), exit: Exit::Ok }
+            }
+            None => local,
+        },
+        Answer::Away => local,
+        Answer::Refused(said) => said,
+    }
+}
+
+/// Runs a tool through the same gate as in chat.
+pub async fn invoke(config: &Config, asked: &Invoke) -> Said {
+    let path = format!("/v1/tools/{}/invoke", segment(&asked.name));
+    let gateway = match Gateway::at(config, &asked.remote).await {
+        Ok(gateway) => gateway,
+        Err(said) => return said,
+    };
+    match gateway.post(&path, &named(&asked.who), asked.params.clone()).await {
+        Ok(json) => {
+            let pretty = serde_json::to_string_pretty(&json["result"]).expect("a JSON value serializes");
+            Said { text: pretty, json, exit: Exit::Ok }
+        }
+        Err(Trouble::Away(why)) if gateway.may_be_away() => {
+            eprintln!("{why}: the tool is run alone");
+            alone(config, asked).await
+        }
+        Err(trouble) => trouble.said(),
+    }
+}
+
+/// Without a gateway: the same gate in this process, for one call.
+async fn alone(config: &Config, asked: &Invoke) -> Said {
+    let ended = |ended: crate::run::Ended| Said::failed(Exit::Failed, ended.to_string());
+    let stores = match open_store(config).await {
+        Ok(stores) => stores,
+        Err(why) => return ended(why),
+    };
+    let running = match open(Origins::of(config), stores, config.limits.drain).await {
+        Ok(running) => running,
+        Err(why) => return ended(why),
+    };
+    let gateway = running.gateway.clone();
+    let caller = caller(&asked.who, &gateway.snapshot().policies);
+    let invoked = gateway.invoke_json(caller, &asked.name, &asked.params).await;
+    let nodes = gateway.tree(invoked.turn).await.unwrap_or_default();
+    let tree = tree::draw(&nodes, tree::Style { ink: Ink::for_stdout(), details: true });
+    running.stop(None).await;
+    let reference = invoked.turn.to_string();
+    match invoked.outcome.result {
+        Ok(result) => {
+            let pretty = serde_json::to_string_pretty(&result).expect("a JSON value serializes");
+            Said { text: pretty, json: json!({ "reference": reference, "result": result }), exit: Exit::Ok }
+        }
+        Err(failure) => {
+            let notice = contract::Notice::of(&failure, Some(&asked.name), None);
+            let lines: Vec<_> = notice.detail_lines().into_iter().map(|line| format!("  {line}")).collect();
+            let text = format!("{}\n{}\n  {}\n\n{tree}", notice.say, lines.join("\n"), notice.hint);
+            let json =
+                json!({ "reference": reference, "error": failure.for_model(invoked.outcome.repeatable)["error"] });
+            Said { text, json, exit: Exit::Failed }
+        }
+    }
+}
+
+enum Answer {
+    Given(Value),
+    /// Nothing listens there, and none was named.
+    Away,
+    Refused(Said),
+}
+
+async fn ask(config: &Config, remote: &Remote, path: &str, query: &[(&str, String)]) -> Answer {
+    let gateway = match Gateway::at(config, remote).await {
+        Ok(gateway) => gateway,
+        Err(said) => return Answer::Refused(said),
+    };
+    match gateway.get(path, query).await {
+        Ok(json) => Answer::Given(json),
+        Err(Trouble::Away(_)) if gateway.may_be_away() => Answer::Away,
+        Err(trouble) => Answer::Refused(trouble.said()),
+    }
+}
+
+/// Somebody, as the API's queries name them.
+fn named(who: &Who) -> Vec<(&'static str, String)> {
+    let mut query = vec![("platform", who.platform.unwrap_or(Platform::Console).to_string())];
+    let parts =
+        [("tenant", &who.tenant), ("space", &who.space), ("conversation", &who.conversation), ("sender", &who.sender)];
+    query.extend(parts.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
+    if !who.role.is_empty() {
+        query.push(("roles", who.role.join(",")));
+    }
+    query
+}
+
+/// A name as a part of a path: whatever was typed, it stays one part.
+fn segment(name: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    name.bytes().map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
+/// From files, with what is wrong with those that are not offered.
+pub(super) fn listed(config: &Config, who: &Who) -> Said {
     let (sources, compiled) = match usable(config) {
         Ok(usable) => usable,
         Err(said) => return said,
@@ -32,8 +167,8 @@ pub fn list(config: &Config, who: &Who) -> Said {
     Said { text: lines.join("\n"), json: json!({ "tools": tools }), exit: Exit::Ok }
 }
 
-/// One tool in full.
-pub fn show(config: &Config, name: &str) -> Said {
+/// One tool in full, from files.
+pub(super) fn shown(config: &Config, name: &str) -> Said {
     let (sources, _) = match usable(config) {
         Ok(usable) => usable,
         Err(said) => return said,

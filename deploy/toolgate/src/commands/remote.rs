@@ -1,0 +1,153 @@
+//! Asking the running gateway over HTTP, as an operator.
+
+use std::{net::IpAddr, time::Duration};
+
+use reqwest::{RequestBuilder, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+
+use super::Said;
+use crate::{
+    cli::{Exit, Remote},
+    config::{Config, Secret},
+};
+
+/// A gateway of this machine answers at once; whoever names another waits a little.
+const CONNECT: Duration = Duration::from_secs(2);
+/// The longest call of a tool, and some more.
+const ANSWER: Duration = Duration::from_secs(330);
+
+/// The running gateway.
+pub struct Gateway {
+    http: reqwest::Client,
+    base: String,
+    token: Option<SecretString>,
+    /// Whether the user named it: then nothing else will do.
+    named: bool,
+}
+
+/// Why there is no answer.
+pub enum Trouble {
+    /// Nothing listens there.
+    Away(String),
+    /// It answered, but not what was asked.
+    Refused(StatusCode, Value),
+}
+
+impl Gateway {
+    pub async fn at(config: &Config, remote: &Remote) -> Result<Self, Said> {
+        let token = match &remote.token {
+            Some(text) => {
+                let base = std::path::Path::new("");
+                Some(
+                    Secret::parse("--token", text, base)
+                        .map_err(|why| Said::failed(Exit::Usage, format!("--token: {why}")))?,
+                )
+            }
+            None => config.admin_token.clone(),
+        };
+        let token = match token {
+            Some(secret) => Some(secret.read().await.map_err(|why| Said::failed(Exit::BadConfig, why.to_string()))?),
+            None => None,
+        };
+        let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT).timeout(ANSWER).build();
+        let http = http.map_err(|error| Said::failed(Exit::Failed, format!("no HTTP client: {error}")))?;
+        let base = remote.gateway.clone().unwrap_or_else(|| listening(config));
+        Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token, named: remote.gateway.is_some() })
+    }
+
+    pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Trouble> {
+        self.send(self.http.get(format!("{}{path}", self.base)).query(query)).await
+    }
+
+    pub async fn post(&self, path: &str, query: &[(&str, String)], body: String) -> Result<Value, Trouble> {
+        let request = self.http.post(format!("{}{path}", self.base)).query(query);
+        self.send(request.header("content-type", "application/json").body(body)).await
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Value, Trouble> {
+        let request = match &self.token {
+            Some(token) => request.bearer_auth(token.expose_secret()),
+            None => request,
+        };
+        let answer = request.send().await.map_err(|error| Trouble::Away(self.away(&error)))?;
+        let status = answer.status();
+        let body = answer.json().await.unwrap_or(Value::Null);
+        if status.is_success() { Ok(body) } else { Err(Trouble::Refused(status, body)) }
+    }
+
+    fn away(&self, error: &reqwest::Error) -> String {
+        let why = if error.is_timeout() { "did not answer in time" } else { "does not answer" };
+        format!("the gateway at {} {why}", self.base)
+    }
+
+    /// Whether an answer may come from elsewhere when it is away.
+    pub fn may_be_away(&self) -> bool {
+        !self.named
+    }
+}
+
+/// Where the configuration listens, as this machine reaches it.
+fn listening(config: &Config) -> String {
+    let mut address = config.listen;
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => IpAddr::from([127, 0, 0, 1]),
+            IpAddr::V6(_) => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
+        });
+    }
+    format!("http://{address}")
+}
+
+impl Trouble {
+    /// What is said of it; the problem itself for programs.
+    pub fn said(self) -> Said {
+        match self {
+            Self::Away(why) => Said::failed(Exit::Failed, format!("{why}; name another with --gateway URL")),
+            Self::Refused(status, body) => Said { text: words(status, &body), json: body, exit: Exit::Failed },
+        }
+    }
+}
+
+/// Problem details as lines: what is wrong, where, what to do, the reference.
+fn words(status: StatusCode, body: &Value) -> String {
+    let error = &body["error"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let say = text(&body["detail"]).or_else(|| text(&error["message"])).or_else(|| text(&body["title"]));
+    let mut lines = vec![say.unwrap_or_else(|| format!("the gateway answered {status}"))];
+    let problems = body["problems"].as_array().or_else(|| error["problems"].as_array());
+    for problem in problems.into_iter().flatten() {
+        let part = |name: &str| text(&problem[name]).unwrap_or_default();
+        let got = text(&problem["got"]).map_or_else(|| ", but it is missing".into(), |got| format!(", got {got}"));
+        let hint = text(&problem["hint"]).map(|hint| format!(" ({hint})")).unwrap_or_default();
+        lines.push(format!("  {}: expected {}{got}{hint}", part("path"), part("expected")));
+    }
+    lines.extend(text(&body["usage"]).map(|usage| format!("  usage: {usage}")));
+    lines.extend(text(&body["hint"]).map(|hint| format!("  {hint}")));
+    let code = text(&body["code"]).or_else(|| text(&error["code"]));
+    let layer = text(&body["layer"]).or_else(|| text(&error["layer"]));
+    lines.extend(code.zip(layer).map(|(code, layer)| format!("  {layer} · {code}")));
+    lines.extend(text(&body["reference"]).map(|reference| format!("  toolgate trace show {reference}")));
+    // What others wrote stands in it; the terminal is not theirs.
+    let clean = |line: &String| line.replace(|c: char| c.is_control(), " ");
+    lines.iter().map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether the running gateway is ready.
+pub async fn health(config: &Config, remote: &Remote) -> Said {
+    let gateway = match Gateway::at(config, remote).await {
+        Ok(gateway) => gateway,
+        Err(said) => return said,
+    };
+    let (exit, json) = match gateway.get("/readyz", &[]).await {
+        Ok(json) => (Exit::Ok, json),
+        Err(Trouble::Refused(StatusCode::SERVICE_UNAVAILABLE, json)) => (Exit::Failed, json),
+        Err(trouble) => return trouble.said(),
+    };
+    let mut lines = vec![if exit == Exit::Ok { "ready".to_owned() } else { "not ready".to_owned() }];
+    for condition in json["conditions"].as_array().into_iter().flatten().filter(|c| c["state"] != "ready") {
+        let part = |name: &str| condition[name].as_str().unwrap_or_default();
+        lines.push(format!("{}: {} {}", part("part"), part("state"), part("says")).trim_end().to_owned());
+    }
+    Said { text: lines.join("\n"), json: json!(json), exit }
+}
