@@ -1,17 +1,27 @@
-//! What tests share: a gateway in a box, and an outlet that is in the test's hand.
+//! What tests share: a gateway in a box, an outlet and a tool that are in the test's hand, stores to run on, and lives
+//! that can be killed.
 
+mod gate;
+mod ground;
+pub mod hook;
+mod life;
 mod outlet;
+pub mod redis;
 
 use std::{sync::Arc, time::Duration};
 
 use contract::{
-    Accepted, Address, Caller, Heard, Inbox, Kind, Message, Origin, Outcome, Platform, Reply, Sender, TurnId,
+    Accepted, Address, Caller, Heard, Inbox, Kind, Message, Origin, Outcome, Outlet, Platform, Reply, Sender, TurnId,
     records::Stores,
 };
 use dispatch::{Gateway, Options, Settings, Snapshot, say, tree};
 use endpoints::Endpoints;
 use serde_json::Value;
 
+pub use gate::Gate;
+pub use ground::{Ground, Kind as StoreKind};
+pub use hook::{Death, Flaky, Hook};
+pub use life::Life;
 pub use outlet::{Fault, Recorder, Seen};
 
 /// What a gateway in a box is made of.
@@ -21,6 +31,10 @@ pub struct Setup {
     pub stores: Stores,
     pub endpoints: Endpoints,
     pub drain: Duration,
+    /// The far end, when it is to outlive the gateway.
+    pub outlet: Arc<Recorder>,
+    /// What every operation of the stores and of the outlet passes.
+    pub hook: Option<Arc<dyn Hook>>,
 }
 
 /// Tools and policies of most tests: natives that sleep, crash and echo, allowed everywhere.
@@ -53,6 +67,25 @@ parameters:
     e: { type: string, enum: [x, y] }
 endpoint: { type: native, name: noop }
 ---
+name: gate
+toolset: lab
+description: Waits until the test opens it; may be repeated
+permissions: [read]
+parameters: { type: object, required: [id], properties: { id: { type: string } } }
+endpoint: { type: native, name: gate }
+---
+name: once
+toolset: lab
+description: Has an effect, so that it is never run twice
+parameters: { type: object, required: [id], properties: { id: { type: string } } }
+endpoint: { type: native, name: gate }
+---
+name: send_message
+toolset: lab
+description: Sends a text to another conversation
+parameters: { type: object, required: [to, text], properties: { to: { type: string }, text: { type: string } } }
+endpoint: { type: native, name: send_message }
+---
 name: secret_thing
 toolset: secret
 description: A tool that nobody is allowed
@@ -70,9 +103,32 @@ impl Setup {
             tools: TOOLS.into(),
             policies: vec![allow_lab(Platform::Telegram), allow_lab(Platform::Api)],
             stores,
-            endpoints: Endpoints::new(),
+            endpoints: Endpoints::new().native("gate", Gate::opened()),
             drain: Duration::from_secs(5),
+            outlet: Arc::default(),
+            hook: None,
         }
+    }
+
+    /// With a gate in the test's hand.
+    #[must_use]
+    pub fn gate(mut self, gate: &Gate) -> Self {
+        self.endpoints = self.endpoints.native("gate", gate.clone());
+        self
+    }
+
+    /// With a hook on every operation.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn Hook>) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// With a far end that outlives the gateway.
+    #[must_use]
+    pub fn outlet(mut self, outlet: &Arc<Recorder>) -> Self {
+        self.outlet = outlet.clone();
+        self
     }
 
     /// A snapshot of these tools and policies.
@@ -89,16 +145,23 @@ impl Setup {
 
     /// Opens and starts it.
     pub fn start(self) -> InABox {
-        let outlet = Arc::new(Recorder::default());
+        let recorder = self.outlet;
+        let (stores, outlet): (_, Arc<dyn Outlet>) = match self.hook {
+            Some(hook) => (
+                hook::hooked(self.stores, hook.clone()),
+                Arc::new(hook::HookedOutlet { outlet: recorder.clone(), hook }),
+            ),
+            None => (self.stores, recorder.clone()),
+        };
         let gateway = Gateway::open(Options {
-            stores: self.stores,
+            stores,
             snapshot: Self::snapshot(&self.tools, &self.policies, self.endpoints, 1),
             settings: Settings { drain: self.drain, ..Settings::default() },
             planner: None,
         });
-        gateway.connect(Platform::Telegram, "main", outlet.clone(), outlet.clone());
+        gateway.connect(Platform::Telegram, "main", outlet, recorder.clone());
         gateway.start();
-        InABox { gateway, outlet }
+        InABox { gateway, outlet: recorder }
     }
 }
 
@@ -120,6 +183,12 @@ pub struct Said {
 }
 
 impl InABox {
+    /// Waits until it holds its partitions.
+    pub async fn ready(self) -> Self {
+        until("partitions are held", || self.gateway.partitions_held() > 0).await;
+        self
+    }
+
     /// Accepts a message and waits for its stored reply.
     pub async fn say(&self, text: &str) -> Said {
         self.say_as(message(Platform::Api, "c1", "ada", text)).await
@@ -147,6 +216,22 @@ impl InABox {
     pub async fn invoke(&self, tool: &str, args: Value) -> Outcome {
         self.gateway.invoke(caller(Platform::Api), tool, Ok(args)).await.outcome
     }
+}
+
+/// Waits until something holds; fails after half a minute.
+pub async fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it never came true: {what}");
+}
+
+/// A press of one of our buttons.
+pub fn press(platform: Platform, conversation: &str, sender: &str, action: contract::Action) -> Message {
+    Message { kind: Kind::Press { data: action.to_string() }, ..message(platform, conversation, sender, "") }
 }
 
 /// A message of a person in a conversation.

@@ -1,0 +1,124 @@
+//! `kill -9` at every step: nothing is lost, no effect happens twice, nothing is repeated without saying so.
+
+use std::sync::Arc;
+
+use contract::{Accepted, Message, Platform, SessionKey, TurnId, reply::DUPLICATE_MARK};
+use testkit::{Death, Gate, Ground, Life, Recorder, Setup, message};
+
+use crate::scene::for_each_store;
+
+/// A turn with a once call, a repeatable one and a reply of several parts.
+struct Case<'a> {
+    ground: &'a Ground,
+    platform: Arc<Recorder>,
+    gate: Gate,
+    message: Message,
+}
+
+impl<'a> Case<'a> {
+    fn new(ground: &'a Ground) -> Self {
+        let platform = Arc::new(Recorder::default());
+        platform.split_at(50);
+        // A conversation of its own: cases share a store.
+        let message = message(
+            Platform::Telegram,
+            &TurnId::new().to_string(),
+            "ada",
+            &format!("/once id={}\n/noop x", "A".repeat(60)),
+        );
+        Self { ground, platform, gate: Gate::opened(), message }
+    }
+
+    async fn life(&self, death: &Arc<Death>) -> Life {
+        let (platform, gate, death) = (self.platform.clone(), self.gate.with_hook(death.clone()), death.clone());
+        let life = Life::start(self.ground.opening(), move |stores| {
+            Setup::new(stores).gate(&gate).hook(death).outlet(&platform)
+        });
+        let life = life.await;
+        life.ready().await;
+        life
+    }
+
+    /// A life that dies at a step, and is brought the message as the platform does while it is not acknowledged.
+    /// The steps that it took; the last is the one at which it died, unless it came to the end.
+    async fn dies_at(&self, step: usize) -> (Vec<String>, bool) {
+        let death = Death::at(step);
+        let life = self.life(&death).await;
+        let accepting = life.accept_behind(self.message.clone());
+        let came_to_the_end = tokio::select! {
+            () = death.reached() => false,
+            () = to_the_end(&life, accepting) => true,
+        };
+        life.kill();
+        (death.names(), came_to_the_end)
+    }
+
+    /// The life that brings it to its end, and what must hold then.
+    async fn ends_well(&self, after: &[Vec<String>]) {
+        let life = self.life(&Death::never()).await;
+        let turn = life.turn(self.message.clone()).await;
+        life.done(turn).await;
+        let stores = self.ground.open().await;
+        let items = stores.sessions.items(&SessionKey::of(&self.message.address), 10).await.unwrap();
+        let story = format!("{after:#?}\nseen: {:#?}\nremembered: {items:#?}", self.platform.seen());
+        assert_eq!(items.len(), 1, "answered once: {story}");
+        let ran = self.gate.runs();
+        assert!(ran <= 1, "the once call ran {ran} times: {story}");
+        let answer = &items[0].answered;
+        let (is_known, is_unknown) = (answer.contains("id: A"), answer.contains("not known"));
+        assert!(is_known != is_unknown && (ran == 1 || is_unknown), "the reply tells the truth: {story}");
+        self.check_delivery(answer, &story);
+        let tree = life.gateway.tree(turn).await.unwrap();
+        assert!(tree.iter().all(|n| n.state != contract::State::Running), "nothing runs any more: {story}\n{tree:#?}");
+        life.kill();
+    }
+
+    /// What was posted is the answer from its start to its end; what may be a repeat begins with the mark.
+    fn check_delivery(&self, answer: &str, story: &str) {
+        let mut at = 0;
+        let mut repeats = false;
+        for seen in self.platform.seen() {
+            let text = match seen.text.strip_prefix(DUPLICATE_MARK) {
+                Some(text) => {
+                    repeats = true;
+                    text.trim_start_matches('\n')
+                }
+                None => seen.text.as_str(),
+            };
+            if repeats && !text.is_empty() {
+                at = (0..=at)
+                    .rev()
+                    .filter(|from| answer.is_char_boundary(*from))
+                    .find(|from| answer[*from..].starts_with(text))
+                    .unwrap_or_else(|| panic!("'{text}' is no part of the answer so far: {story}"));
+                repeats = false;
+            }
+            assert!(answer[at..].starts_with(text), "'{text}' does not go on at {at}: {story}");
+            at += text.len();
+        }
+        assert_eq!(at, answer.len(), "the whole answer arrived: {story}");
+    }
+}
+
+async fn to_the_end(life: &Life, accepting: tokio::task::JoinHandle<Result<Accepted, contract::StoreDown>>) {
+    match accepting.await {
+        Ok(Ok(Accepted::Turn { id, .. })) => life.done(id).await,
+        other => panic!("not accepted: {other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_at_any_step_loses_nothing_and_repeats_nothing_silently() {
+    for_each_store(|ground| async move {
+        for step in 0.. {
+            let case = Case::new(&ground);
+            let (steps, came_to_the_end) = case.dies_at(step).await;
+            case.ends_well(&[steps]).await;
+            if came_to_the_end {
+                assert!(step > 15, "the steps are seen: {step}");
+                break;
+            }
+        }
+    })
+    .await;
+}
