@@ -10,11 +10,11 @@ use std::{
     fs::File,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use contract::{Fence, TurnId, records::Stores};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::{OpenError, Options, in_sqlite::threads::Threads};
 
@@ -76,8 +76,21 @@ fn connect(path: &Path, options: &Options) -> Result<Connection, OpenError> {
         // A burst may stretch the log; it shrinks at the next checkpoint.
         db.pragma_update(None, "journal_size_limit", 64 * 1024 * 1024)
     };
-    set().map_err(|error| cannot(path, &error))?;
+    unless_busy(set).map_err(|error| cannot(path, &error))?;
     Ok(db)
+}
+
+/// SQLite does not wait by itself while another process makes the same new file a WAL database.
+fn unless_busy<T>(work: impl Fn() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let until = Instant::now() + BUSY;
+    loop {
+        match work() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            done => return done,
+        }
+    }
 }
 
 fn connect_reader(path: &Path, options: &Options) -> Result<Connection, OpenError> {
@@ -87,7 +100,7 @@ fn connect_reader(path: &Path, options: &Options) -> Result<Connection, OpenErro
 }
 
 fn make_tables(db: &Connection) -> Result<(), OpenError> {
-    let version = || db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    let version = || unless_busy(|| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)));
     let broken = |error: rusqlite::Error| OpenError::Unreachable(format!("sqlite: {error}"));
     match version().map_err(broken)? {
         VERSION => return Ok(()),
@@ -95,7 +108,7 @@ fn make_tables(db: &Connection) -> Result<(), OpenError> {
         other => return Err(OpenError::Foreign(format!("the database has version {other}, this program {VERSION}"))),
     }
     // Another process may be making them at this moment.
-    db.execute_batch("BEGIN IMMEDIATE").map_err(broken)?;
+    unless_busy(|| db.execute_batch("BEGIN IMMEDIATE")).map_err(broken)?;
     let made = match version().map_err(broken)? {
         0 => db.execute_batch(include_str!("schema.sql")),
         _ => Ok(()),

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use crate::{ground::Ground, make::*};
 
 /// The promise is three seconds; the rest is for a machine that does other things too.
-const AWAY: Duration = Duration::from_secs(4);
+const AWAY: Duration = Duration::from_secs(5);
 
 async fn is_away(stores: &Stores) {
     let (turns, trees, cursors) = (stores.turns.clone(), stores.trees.clone(), stores.cursors.clone());

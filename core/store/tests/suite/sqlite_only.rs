@@ -64,14 +64,16 @@ async fn a_file_of_a_later_version_is_left_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_may_make_the_file_at_once() {
-    let ground = Ground::sqlite();
-    let mut tasks = tokio::task::JoinSet::new();
-    for n in 0..8 {
-        let url = ground.url();
-        let options = Options { owner: n.to_string(), ..Options::default() };
-        tasks.spawn(async move { open(&url, options).await.map(drop).map_err(|error| error.to_string()) });
+    for _ in 0..8 {
+        let ground = Ground::sqlite();
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..8 {
+            let url = ground.url();
+            let options = Options { owner: n.to_string(), ..Options::default() };
+            tasks.spawn(async move { open(&url, options).await.map(drop).map_err(|error| error.to_string()) });
+        }
+        assert_eq!(tasks.join_all().await, vec![Ok(()); 8]);
     }
-    assert_eq!(tasks.join_all().await, vec![Ok(()); 8]);
 }
 
 #[tokio::test]
