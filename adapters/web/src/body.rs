@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::{
     body::Body,
-    extract::Query,
-    http::{StatusCode, Uri},
+    extract::{FromRequestParts, Path, Query},
+    http::{StatusCode, Uri, request::Parts},
 };
 use contract::{Code, Failure};
 use serde::de::DeserializeOwned;
@@ -39,6 +39,18 @@ pub async fn text(body: Body) -> Result<String, Problem> {
 pub async fn json<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
     let text = text(body).await?;
     serde_json::from_str(&text).map_err(|error| Problem::unreadable(format!("the body is not as expected: {error}")))
+}
+
+/// The part of the path that names something.
+pub struct Segment(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Segment {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.map(|Path(segment)| Self(segment)).map_err(|_| Problem::no_such_route())
+    }
 }
 
 /// The query as a known shape.
@@ -89,12 +101,10 @@ mod tests {
     #[test]
     fn a_time_is_a_moment_or_a_while_ago() {
         let read = |text| since("since", Some(text), 10_000_000).ok().flatten();
-        assert_eq!([read("1234"), read("90s"), read("2h"), read("7d")], [
-            Some(1_234),
-            Some(9_910_000),
-            Some(2_800_000),
-            Some(0)
-        ]);
+        assert_eq!(
+            [read("1234"), read("90s"), read("2h"), read("7d")],
+            [Some(1_234), Some(9_910_000), Some(2_800_000), Some(0)]
+        );
         assert_eq!([read("soon"), read("1w"), read(""), read("-1s"), read("1é")], [None; 5]);
     }
 }

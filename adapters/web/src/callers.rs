@@ -4,11 +4,7 @@ use contract::{Address, Caller, Origin, Platform, Sender};
 use dispatch::Gateway;
 use serde::Deserialize;
 
-use crate::{
-    body::word,
-    gate::Who,
-    problem::Problem,
-};
+use crate::{body::word, gate::Who, problem::Problem};
 
 /// Where and who, as a query names it. An operator may name anybody; a client its own conversations and users.
 #[derive(Debug, Default, Deserialize)]
@@ -103,9 +99,9 @@ fn own_of(named: Named) -> Own {
 fn anybody(gateway: &Gateway, named: Named) -> Result<Caller, Problem> {
     let platform = match named.platform.as_deref() {
         None => Platform::Api,
-        Some(text) => text
-            .parse()
-            .map_err(|_| Problem::invalid("platform", "discord, telegram, slack, web, api, console or mcp", Some(text)))?,
+        Some(text) => text.parse().map_err(|_| {
+            Problem::invalid("platform", "discord, telegram, slack, web, api, console or mcp", Some(text))
+        })?,
     };
     let account = word("account", named.account)?.unwrap_or_else(|| "main".into());
     let conversation = word("conversation", named.conversation)?.unwrap_or_else(|| "default".into());
@@ -172,7 +168,8 @@ mod tests {
         let key = SessionKey::of(&address);
         assert_eq!(place_of_session(key.as_str()), Some(address.clone()));
         assert_eq!(place_of_session(&format!("{key}!")), Some(address));
-        for wrong in ["", "api", "api/=a/-/=c", "api/=a/-/=c/-/-", "api/a/-/=c/-", "api/=%G1/-/=c/-", "smoke/=a/-/=c/-"] {
+        for wrong in ["", "api", "api/=a/-/=c", "api/=a/-/=c/-/-", "api/a/-/=c/-", "api/=%G1/-/=c/-", "smoke/=a/-/=c/-"]
+        {
             assert_eq!(place_of_session(wrong), None, "{wrong}");
         }
     }

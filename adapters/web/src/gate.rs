@@ -309,8 +309,7 @@ mod tests {
 
     fn admits(gate: &Gate, host: &str, origin: Option<&str>) -> bool {
         let host = Authority::from_str(host).unwrap();
-        gate.is_our_host(&host)
-            && origin.is_none_or(|o| gate.is_our_origin(&HeaderValue::from_str(o).unwrap(), &host))
+        gate.is_our_host(&host) && origin.is_none_or(|o| gate.is_our_origin(&HeaderValue::from_str(o).unwrap(), &host))
     }
 
     #[test]

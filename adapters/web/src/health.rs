@@ -25,10 +25,7 @@ pub async fn live() -> &'static str {
 
 /// 200 when the store answers, partitions are held and nothing is stopped; 503 otherwise.
 pub async fn ready(State(app): State<Arc<App>>, Extension(who): Extension<Who>) -> Response {
-    let mut conditions = vec![("store".to_owned(), store(&app).await), ("work".to_owned(), work(&app))];
-    conditions.push(("traces".to_owned(), traces(&app)));
-    conditions.extend(app.gateway.health().all());
-    conditions.extend((app.conditions)());
+    let conditions = conditions(&app).await;
     let needed = |(name, condition): &(String, Condition)| match condition {
         Condition::Ready => true,
         Condition::Degraded(_) => name != "store" && name != "work",
@@ -38,6 +35,20 @@ pub async fn ready(State(app): State<Arc<App>>, Extension(who): Extension<Who>) 
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let shown: Vec<_> = conditions.iter().map(|c| shown(c, who.is_operator())).collect();
     (status, Json(json!({ "ready": is_ready, "conditions": shown }))).into_response()
+}
+
+/// The gateway's own parts first. Where somebody else tells of a part of the same name too, trouble wins.
+async fn conditions(app: &App) -> Vec<(String, Condition)> {
+    let mut all = vec![("store".to_owned(), store(app).await), ("work".to_owned(), work(app))];
+    all.push(("traces".to_owned(), traces(app)));
+    for (name, condition) in app.gateway.health().all().into_iter().chain((app.conditions)()) {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) if *known == Condition::Ready => *known = condition,
+            Some(_) => {}
+            None => all.push((name, condition)),
+        }
+    }
+    all
 }
 
 async fn store(app: &App) -> Condition {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Extension, Json,
     body::Body,
-    extract::{Path, State},
+    extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -77,7 +77,7 @@ pub async fn post(
 pub async fn get(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Path(reference): Path<String>,
+    body::Segment(reference): body::Segment,
 ) -> Result<Response, Problem> {
     let turn = turns::seen(&app.gateway, &who, &reference).await?;
     answered(turn, &turns::standing(&app.gateway, turn).await?)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{
     Extension, Json,
     body::Body,
-    extract::{Path, State},
+    extract::State,
     http::Uri,
     response::{IntoResponse, Response},
 };
@@ -31,7 +31,7 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
 pub async fn invoke(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Path(tool): Path<String>,
+    body::Segment(tool): body::Segment,
     uri: Uri,
     body: Body,
 ) -> Result<Response, Problem> {

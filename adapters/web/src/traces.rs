@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Extension, Json,
-    extract::{Path, State},
+    extract::State,
     http::Uri,
     response::{IntoResponse, Response},
 };
@@ -55,7 +55,7 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
 pub async fn show(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Path(reference): Path<String>,
+    body::Segment(reference): body::Segment,
 ) -> Result<Response, Problem> {
     let turn = turns::seen(&app.gateway, &who, &reference).await?;
     let mut nodes = app.gateway.tree(turn).await?;
@@ -69,7 +69,7 @@ pub async fn show(
 pub async fn events(
     State(app): State<Arc<App>>,
     Extension(who): Extension<Who>,
-    Path(reference): Path<String>,
+    body::Segment(reference): body::Segment,
 ) -> Result<Response, Problem> {
     let turn = turns::seen(&app.gateway, &who, &reference).await?;
     Ok(follow::stream(&app, turn, eyes(&who), None))

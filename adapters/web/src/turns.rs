@@ -24,7 +24,9 @@ pub async fn standing(gateway: &Gateway, turn: TurnId) -> Result<Standing, Store
     if let Some(record) = gateway.record(turn).await? {
         return Ok(match (record.reply, record.state) {
             (Some(reply), _) => Standing::Replied(Arc::new(reply)),
-            (None, TurnState::Done) if record.message.address.platform.is_pull() && root(gateway, turn).await?.is_none() => {
+            (None, TurnState::Done)
+                if record.message.address.platform.is_pull() && root(gateway, turn).await?.is_none() =>
+            {
                 Standing::Refused
             }
             (None, TurnState::Done) => Standing::Over(root(gateway, turn).await?.map(Box::new)),

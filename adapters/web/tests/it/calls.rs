@@ -23,7 +23,9 @@ async fn a_client_sees_its_own_view_and_no_other() {
     let world = world().await;
     assert_eq!(world.get("/v1/tools", Some(DESKTOP)).await.0, 200);
     assert_eq!(world.get("/v1/tools?platform=api&tenant=default&conversation=x&sender=y", Some(DESKTOP)).await.0, 200);
-    for foreign in ["platform=console", "tenant=elsewhere", "account=other", "roles=ops", "session=telegram/=main/-/=1/-"] {
+    for foreign in
+        ["platform=console", "tenant=elsewhere", "account=other", "roles=ops", "session=telegram/=main/-/=1/-"]
+    {
         assert_eq!(world.get(&format!("/v1/tools?{foreign}"), Some(DESKTOP)).await.0, 403, "{foreign}");
     }
     assert_eq!(world.get("/v1/tools?plattform=api", Some(ADMIN)).await.0, 422);

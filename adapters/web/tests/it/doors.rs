@@ -53,7 +53,10 @@ async fn an_allowed_origin_may_read_the_answer() {
     let world = world().await;
     let request = world.ask(Method::GET, "/v1/tools", Some(DESKTOP)).header("origin", "https://chat.example.org");
     let answer = request.send().await.unwrap();
-    assert_eq!((answer.status().as_u16(), &answer.headers()["access-control-allow-origin"]), (200, &"https://chat.example.org".parse().unwrap()));
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["access-control-allow-origin"]),
+        (200, &"https://chat.example.org".parse().unwrap())
+    );
     let first = world
         .ask(Method::OPTIONS, "/v1/messages", None)
         .header("origin", "https://chat.example.org")
@@ -81,7 +84,8 @@ async fn readiness_lists_conditions_and_words_are_for_operators() {
     let (status, of_anybody) = world.get("/readyz", None).await;
     assert_eq!(status, 200, "{of_anybody}");
     assert!(!of_anybody.to_string().contains("secret-host"));
-    let parts: Vec<_> = of_anybody["conditions"].as_array().unwrap().iter().map(|c| c["part"].as_str().unwrap()).collect();
+    let parts: Vec<_> =
+        of_anybody["conditions"].as_array().unwrap().iter().map(|c| c["part"].as_str().unwrap()).collect();
     assert_eq!(parts, ["store", "work", "traces", "telegram/main", "more"]);
     world.gateway.gateway.health().set("telegram/main", contract::seams::Condition::Stopped("do this".into()));
     let (status, of_operator) = world.get("/readyz", Some(ADMIN)).await;

@@ -21,11 +21,15 @@ async fn a_trace_names_place_person_and_what_was_asked_and_its_nodes_are_in_orde
         .iter()
         .map(|field| trace[field].to_string())
         .collect();
-    assert_eq!(place, [r#""api""#, r#""desktop""#, r#""default""#, "null", r#""c""#, r#""t""#, r#""api/=desktop/-/=c/=t""#]);
+    assert_eq!(
+        place,
+        [r#""api""#, r#""desktop""#, r#""default""#, "null", r#""c""#, r#""t""#, r#""api/=desktop/-/=c/=t""#]
+    );
     assert_eq!(trace["sender"], json!({ "id": "desktop/mia", "name": "mia" }));
     assert!(trace["asked"].as_str().unwrap().starts_with("/sleep 20"));
     assert_eq!(trace["turn"], reference);
-    let started: Vec<_> = trace["nodes"].as_array().unwrap().iter().map(|n| n["started_us"].as_u64().unwrap()).collect();
+    let started: Vec<_> =
+        trace["nodes"].as_array().unwrap().iter().map(|n| n["started_us"].as_u64().unwrap()).collect();
     assert!(started.is_sorted());
     assert_eq!(calls(&trace, "path"), ["1.1", "1.2", "1.3"]);
     assert_eq!(calls(&trace, "parent"), [0, 0, 0]);
@@ -51,7 +55,8 @@ async fn what_operators_are_told_is_not_shown_to_a_client() {
     let world = world().await;
     let reference = world.said(DESKTOP, "/secret_thing\n/fail timeout").await;
     let path = format!("/v1/traces/{reference}");
-    let ((_, of_operator), (_, of_client)) = (world.get(&path, Some(ADMIN)).await, world.get(&path, Some(DESKTOP)).await);
+    let ((_, of_operator), (_, of_client)) =
+        (world.get(&path, Some(ADMIN)).await, world.get(&path, Some(DESKTOP)).await);
     assert_eq!(calls(&of_operator, "code"), ["denied", "timeout"]);
     assert!(calls(&of_operator, "detail")[1].as_str().unwrap().contains("internal.test"));
     assert_eq!(calls(&of_client, "code"), ["tool.unknown", "timeout"]);
@@ -93,7 +98,8 @@ async fn a_stream_tells_first_what_was_and_then_what_is() {
     assert_eq!((names[0], names[names.len() - 1]), ("node", "end"), "{names:?}");
     assert!(live.iter().any(|(name, node)| name == "node" && node["tool"] == "sleep" && node["state"] == "running"));
     let past = events(world.ask(Method::GET, &path, Some(ADMIN)).send().await.unwrap()).await;
-    let shape: Vec<_> = past.iter().map(|(name, data)| (name.as_str(), data["state"].as_str().unwrap_or("-"))).collect();
+    let shape: Vec<_> =
+        past.iter().map(|(name, data)| (name.as_str(), data["state"].as_str().unwrap_or("-"))).collect();
     assert_eq!(shape, [("node", "ok"), ("node", "ok"), ("node", "ok"), ("end", "-")]);
     assert_eq!(past.last().unwrap().1, live.last().unwrap().1);
 }
@@ -105,7 +111,8 @@ async fn the_stream_of_a_call_by_itself_ends_too() {
     let path = format!("/v1/traces/{}/events", answer["reference"].as_str().unwrap());
     let all = events(world.ask(Method::GET, &path, Some(ADMIN)).send().await.unwrap()).await;
     assert_eq!(all.last().unwrap().0, "end");
-    until("its tree is written", || async { !world.get("/v1/traces", Some(ADMIN)).await.1["traces"][0].is_null() }).await;
+    until("its tree is written", || async { !world.get("/v1/traces", Some(ADMIN)).await.1["traces"][0].is_null() })
+        .await;
     let all = events(world.ask(Method::GET, &path, Some(ADMIN)).send().await.unwrap()).await;
     assert_eq!((all.last().unwrap().0.as_str(), &all.last().unwrap().1["failed"]), ("end", &json!(false)));
 }
@@ -115,10 +122,8 @@ async fn statistics_agree_with_the_trees() {
     let world = world().await;
     world.said(DESKTOP, "/sleep 1\n/sleep 1\n/crash").await;
     let of = |stats: &Value, tool: &str| stats["tools"].as_array().unwrap().iter().find(|t| t["tool"] == tool).cloned();
-    until("the measures are written", || async {
-        of(&world.get("/v1/stats", Some(ADMIN)).await.1, "sleep").is_some()
-    })
-    .await;
+    until("the measures are written", || async { of(&world.get("/v1/stats", Some(ADMIN)).await.1, "sleep").is_some() })
+        .await;
     let (_, stats) = world.get("/v1/stats?since=1h", Some(ADMIN)).await;
     assert_eq!((&of(&stats, "sleep").unwrap()["ok"], &of(&stats, "sleep").unwrap()["calls"]), (&json!(2), &json!(2)));
     assert_eq!(of(&stats, "crash").unwrap()["failed"], json!({ "panic": 1 }));

@@ -16,7 +16,24 @@ pub const ADMIN: &str = "admin-token";
 pub const DESKTOP: &str = "desktop-token";
 pub const OTHER: &str = "other-token";
 
-const MORE_TOOLS: &str = r#"
+const TOOLS: &str = r#"
+name: sleep
+toolset: lab
+description: Sleeps for some milliseconds
+permissions: [read]
+parameters: { type: object, required: [ms], properties: { ms: { type: integer, minimum: 0, maximum: 60000 } } }
+endpoint: { type: native, name: sleep }
+---
+name: crash
+toolset: lab
+description: Crashes on purpose
+permissions: [read]
+endpoint: { type: native, name: crash }
+---
+name: secret_thing
+toolset: secret
+description: A tool that nobody is allowed
+endpoint: { type: native, name: noop }
 ---
 name: echo
 toolset: lab
@@ -94,7 +111,7 @@ pub async fn world_of_loopback() -> World {
 async fn open(admin: Option<web::Token>, clients: Vec<web::Client>) -> World {
     let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
     let mut setup = Setup::new(stores);
-    setup.tools = format!("{}{MORE_TOOLS}", testkit::TOOLS.trim_end());
+    setup.tools = TOOLS.into();
     setup.endpoints = Endpoints::new().native("echo", Echo).native("fail", Fail);
     let gateway = setup.start();
     until("partitions are held", || async { gateway.gateway.partitions_held() > 0 }).await;
