@@ -17,6 +17,7 @@ use axum::{
 use contract::{Caller, Platform, SessionKey};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 
 use crate::{
     config::{Client, Config, OPERATOR, Token},
@@ -120,6 +121,8 @@ pub struct Gate {
     listen: IpAddr,
     origins: Vec<String>,
     read: Mutex<Option<(Instant, Arc<Tokens>)>>,
+    /// One reads; the others wait for what it reads.
+    reading: Semaphore,
 }
 
 /// Digests of the tokens, so that they are compared in constant time whatever their lengths.
@@ -141,6 +144,7 @@ impl Gate {
             listen: addr.ip(),
             origins: config.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect(),
             read: Mutex::default(),
+            reading: Semaphore::new(1),
         }
     }
 
@@ -149,7 +153,9 @@ impl Gate {
     }
 
     async fn who(&self, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<Who, Problem> {
-        if !self.has_tokens() && !peer.ip().to_canonical().is_loopback() {
+        // What a proxy on this machine passes on comes from anywhere.
+        let passed_on = headers.contains_key("x-forwarded-for") || headers.contains_key(header::FORWARDED);
+        if !self.has_tokens() && (passed_on || !peer.ip().to_canonical().is_loopback()) {
             return Err(Problem::foreign("without a token only this machine is answered"));
         }
         let host = host(uri, headers).ok_or_else(|| Problem::foreign("the Host header is missing or not readable"))?;
@@ -185,10 +191,11 @@ impl Gate {
     }
 
     async fn tokens(&self) -> Arc<Tokens> {
-        let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((at, tokens)) = known
-            && at.elapsed() < TOKENS_LAST
-        {
+        if let Some(tokens) = self.fresh_tokens() {
+            return tokens;
+        }
+        let _reading = self.reading.acquire().await;
+        if let Some(tokens) = self.fresh_tokens() {
             return tokens;
         }
         let admin = match &self.admin {
@@ -199,6 +206,12 @@ impl Gate {
         let tokens = Arc::new(Tokens { admin, clients });
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), tokens.clone()));
         tokens
+    }
+
+    fn fresh_tokens(&self) -> Option<Arc<Tokens>> {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, tokens) = read.as_ref().filter(|(at, _)| at.elapsed() < TOKENS_LAST)?;
+        Some(tokens.clone())
     }
 
     /// A name that a stranger may point at us is no host of ours; addresses cannot be pointed.
@@ -277,6 +290,7 @@ pub async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Ne
     let asks_first = request.method() == Method::OPTIONS
         && origin.is_some()
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    let is_api = request.uri().path().starts_with("/v1/");
     let mut answer = if asks_first {
         let allowed = [
             (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
@@ -288,6 +302,9 @@ pub async fn guard(State(gate): State<Arc<Gate>>, mut request: Request, next: Ne
         next.run(request).await
     };
     gate.share(origin.as_ref(), &mut answer);
+    if is_api {
+        answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
     answer.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
 }

@@ -9,7 +9,8 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use contract::{Accepted, Caller, Code, Failure, Heard, Kind, Message, Reply, TurnId};
+use contract::{Accepted, Caller, Code, Failure, Heard, Kind, Message, Reply, StoreDown, TurnId};
+use dispatch::Gateway;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -25,6 +26,8 @@ use crate::{
 /// Seconds that an answer is waited for unless the request says otherwise, and at most.
 const WAIT: u64 = 60;
 const WAIT_MAX: u64 = 300;
+/// How often a message that was refused may be sent again under one id.
+const TRIES: u32 = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +57,7 @@ pub async fn post(
     }
     let (message, caller) = message(&who, ask)?;
     let gateway = app.gateway.clone();
-    let accepted = app.see_through(async move { gateway.accept_as(message, caller).await }).await??;
+    let accepted = app.see_through(async move { accept(&gateway, message, caller).await }).await??;
     let turn = match accepted {
         Accepted::Turn { id, .. } => id,
         Accepted::Signal(text) => return Ok(Json(view::answer(None, &Reply::text(text))).into_response()),
@@ -67,11 +70,29 @@ pub async fn post(
         return Ok(located(turn, follow::stream(&app, turn, eyes(&who), longest)));
     }
     let settled = tokio::select! {
-        settled = turns::settled(&app.gateway, turn) => settled?,
+        settled = turns::settled(&app.gateway, turn) => settled,
         () = tokio::time::sleep(Duration::from_secs(wait.unwrap_or(WAIT))) => Standing::Open,
         () = app.shutdown.cancelled() => Standing::Open,
     };
     answered(turn, &settled)
+}
+
+/// Accepts the message. What was refused because too many waited may be sent again under its id: it is not known then.
+async fn accept(gateway: &Gateway, message: Message, caller: Caller) -> Result<Accepted, StoreDown> {
+    let mut tries = 0;
+    loop {
+        let key = format!("{}:{tries}", message.key);
+        let accepted = gateway.accept_as(Message { key, ..message.clone() }, caller.clone()).await?;
+        tries += 1;
+        match accepted {
+            Accepted::Turn { id, known: true, .. } if tries < TRIES => {
+                if !matches!(turns::standing(gateway, id).await?, Standing::Refused) {
+                    return Ok(accepted);
+                }
+            }
+            accepted => return Ok(accepted),
+        }
+    }
 }
 
 pub async fn get(

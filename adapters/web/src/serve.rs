@@ -11,6 +11,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     task::{JoinHandle, JoinSet},
+    time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tower::Service;
@@ -54,10 +55,19 @@ pub async fn serve(
     let router = routes::router(app.clone(), gate, config.pages);
     let url = url(addr);
     info!(%url, "the HTTP interface listens");
+    if config.admin.is_none() && config.clients.is_empty() && !addr.ip().is_loopback() {
+        warn!("neither admin_token nor clients are configured: only this machine is answered");
+    }
     let join = tokio::spawn(async move {
-        accept(listener, router, &shutdown).await;
+        let mut connections = accept(listener, router, &shutdown).await;
+        let until = Instant::now() + DRAIN;
+        let ended = timeout_at(until, async { while connections.join_next().await.is_some() {} }).await;
+        if ended.is_err() {
+            warn!(open = connections.len(), "connections are cut");
+        }
+        connections.shutdown().await;
         app.tasks.close();
-        if tokio::time::timeout(DRAIN, app.tasks.wait()).await.is_err() {
+        if timeout_at(until, app.tasks.wait()).await.is_err() {
             warn!("calls are still under way; their records tell the next start");
         }
     });
@@ -72,19 +82,15 @@ fn url(addr: SocketAddr) -> String {
     format!("http://{reachable}")
 }
 
-async fn accept(listener: TcpListener, router: Router, shutdown: &CancellationToken) {
+/// Accepts until the shutdown; the connections that are open then.
+async fn accept(listener: TcpListener, router: Router, shutdown: &CancellationToken) -> JoinSet<()> {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     while let Some((stream, peer, place)) = next(&listener, &places, shutdown).await {
         connections.spawn(connection(stream, peer, router.clone(), shutdown.clone(), place));
         while connections.try_join_next().is_some() {}
     }
-    drop(listener);
-    let ended = tokio::time::timeout(DRAIN, async { while connections.join_next().await.is_some() {} }).await;
-    if ended.is_err() {
-        warn!(open = connections.len(), "connections are cut");
-    }
-    connections.shutdown().await;
+    connections
 }
 
 /// The next connection; nothing at shutdown.

@@ -46,18 +46,19 @@ async fn root(gateway: &Gateway, turn: TurnId) -> Result<Option<Node>, StoreDown
 }
 
 /// Waits until the turn is not open any more. A turn that waits in its lane has no feed yet, so it is looked at again.
-pub async fn settled(gateway: &Gateway, turn: TurnId) -> Result<Standing, StoreDown> {
+/// While the store is away the turn may still be under way: the wait goes on.
+pub async fn settled(gateway: &Gateway, turn: TurnId) -> Standing {
     let mut pause = Duration::from_millis(10);
     loop {
         let mut events = gateway.watch(turn).await;
         while let Some(event) = events.next().await {
             if let TurnEvent::End(reply) = event {
-                return Ok(Standing::Replied(reply));
+                return Standing::Replied(reply);
             }
         }
-        match standing(gateway, turn).await? {
-            Standing::Open => {}
-            settled => return Ok(settled),
+        match standing(gateway, turn).await {
+            Ok(Standing::Open) | Err(_) => {}
+            Ok(settled) => return settled,
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_millis(250));

@@ -49,6 +49,16 @@ async fn a_request_line_that_names_another_host_is_refused() {
 }
 
 #[tokio::test]
+async fn without_tokens_what_a_proxy_passes_on_is_refused() {
+    let world = world_of_loopback().await;
+    for name in ["x-forwarded-for", "forwarded"] {
+        let request = world.ask(Method::GET, "/v1/tools", None).header(name, "203.0.113.9");
+        assert_eq!(read(request.send().await.unwrap()).await.0, 403);
+    }
+    assert_eq!(world.get("/v1/tools", None).await.0, 200);
+}
+
+#[tokio::test]
 async fn an_allowed_origin_may_read_the_answer() {
     let world = world().await;
     let request = world.ask(Method::GET, "/v1/tools", Some(DESKTOP)).header("origin", "https://chat.example.org");

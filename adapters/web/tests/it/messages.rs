@@ -98,20 +98,24 @@ async fn a_full_lane_says_busy_and_when_to_try_again() {
     let world = world().await;
     world.say(Some(DESKTOP), json!({ "text": "/sleep 3000", "wait": 0 })).await;
     let mut refused = None;
-    for _ in 0..40 {
+    for n in 0..40 {
         let ask = world.ask(Method::POST, "/v1/messages", Some(DESKTOP));
-        let answer = ask.body(json!({ "text": "/sleep 1", "wait": 0 }).to_string()).send().await.unwrap();
+        let said = json!({ "text": "/sleep 1", "wait": 0, "id": format!("m{n}") });
+        let answer = ask.body(said.to_string()).send().await.unwrap();
         if answer.status() != 202 {
-            refused = Some(answer);
+            refused = Some((answer, said));
             break;
         }
     }
-    let refused = refused.expect("the lane is bounded");
+    let (refused, said) = refused.expect("the lane is bounded");
     assert!(refused.headers().contains_key("retry-after"));
     let (status, problem) = read(refused).await;
     assert_eq!((status, problem["code"].as_str().unwrap()), (503, "busy"));
     let (status, stopped) = world.say(Some(DESKTOP), json!({ "text": "/stop" })).await;
     assert_eq!((status, &stopped["reference"]), (200, &json!(null)), "a signal has no turn: {stopped}");
+    until("there is room again", || async { world.say(Some(DESKTOP), said.clone()).await.0 != 503 }).await;
+    let (_, once) = world.say(Some(DESKTOP), said.clone()).await;
+    assert_eq!(world.say(Some(DESKTOP), said).await.1["reference"], once["reference"]);
 }
 
 #[tokio::test]
