@@ -78,6 +78,12 @@ pub fn press_id(update: &Value) -> Option<&str> {
     text(update, &["callback_query", "id"])
 }
 
+/// Whether an update that carries no message is one that need not: a reaction, a member's change, a message about the chat.
+pub fn is_silent(update: &Value) -> bool {
+    let is_known = |key: &str| update.get(key).is_some_and(Value::is_object);
+    carried(update).is_some() || ["message_reaction", "my_chat_member", "chat_member"].into_iter().any(is_known)
+}
+
 /// Key and value of the message in an update; a kind that is not known counts when it looks like a message.
 fn carried(update: &Value) -> Option<(&str, &Value)> {
     let looks = |value: &Value| value.get("chat").is_some_and(Value::is_object) && value.get("message_id").is_some();

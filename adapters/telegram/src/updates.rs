@@ -142,7 +142,11 @@ impl Intake {
             return None;
         };
         let Some(mut message) = found else {
-            tracing::info!(account, id, kind, "an update carries nothing to answer");
+            if inbound::is_silent(update) {
+                tracing::debug!(account, id, kind, "an update carries nothing to answer");
+            } else {
+                tracing::warn!(account, id, kind, "an update is not understood and is passed over");
+            }
             return None;
         };
         if let Ok(chat) = message.address.conversation.parse() {

@@ -1,6 +1,6 @@
 //! CommonMark (with tables, task lists and strikethrough) to a document; raw HTML is text.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
@@ -17,12 +17,12 @@ pub(crate) fn write(writer: &mut Writer, source: &str) {
     let parser = Parser::new_ext(&source, options());
     let mut unused: Vec<_> =
         parser.reference_definitions().iter().map(|(label, def)| (label.to_owned(), def.dest.to_string())).collect();
-    let mut walk = Walk { writer, links: Vec::new(), lists: Vec::new(), code: None, table: None, used: Vec::new() };
+    let mut walk = Walk { writer, links: Vec::new(), lists: Vec::new(), code: None, table: None, used: HashSet::new() };
     for event in parser {
         walk.event(event);
     }
     // A definition that nothing refers to would vanish; it is shown as it was written.
-    unused.retain(|(label, _)| !walk.used.iter().any(|used| used.eq_ignore_ascii_case(label)));
+    unused.retain(|(label, _)| !walk.used.contains(&label.to_lowercase()));
     unused.sort_unstable();
     for (label, target) in unused {
         walk.writer.gap(1);
@@ -43,7 +43,7 @@ struct Walk<'w> {
     code: Option<(String, String)>,
     table: Option<Table>,
     /// Labels of link definitions that were referred to.
-    used: Vec<String>,
+    used: HashSet<String>,
 }
 
 struct Link {
@@ -191,7 +191,7 @@ impl Walk<'_> {
 
     fn link(&mut self, kind: LinkType, target: &str, label: &str, when_empty: &str) {
         if matches!(kind, LinkType::Reference | LinkType::Collapsed | LinkType::Shortcut) {
-            self.used.push(label.to_owned());
+            self.used.insert(label.to_lowercase());
         }
         let is_bare = matches!(kind, LinkType::Autolink | LinkType::Email);
         let is_span = !is_bare && self.table.is_none() && self.links.is_empty() && is_link(target);

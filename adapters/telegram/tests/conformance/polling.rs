@@ -90,3 +90,18 @@ async fn a_refused_token_stops_with_the_steps() {
     stage.condition(|now| matches!(now, Condition::Stopped(_))).await;
     stage.everything.cancel();
 }
+
+#[tokio::test]
+async fn a_poll_that_brings_nothing_is_dropped_and_rebuilt() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "before");
+    stage.heard().await;
+    let stuck = Fault { method: Some("getUpdates".into()), seconds: Some(60.0), ..fault(fault::Kind::Delay) };
+    stage.world().fault(stuck).unwrap();
+    stage.say("dm:ann", "now");
+    assert_eq!(stage.heard().await.text(), "now");
+    // The poll hangs for longer than anything here is waited for.
+    stage.say("dm:ann", "after");
+    assert_eq!(stage.heard().await.text(), "after");
+    stage.end().await;
+}

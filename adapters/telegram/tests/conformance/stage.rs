@@ -251,6 +251,8 @@ pub(crate) fn adapter(url: &str) -> Arc<Telegram> {
         conflict: Duration::from_millis(300),
         backoff: Duration::from_millis(200),
         album: Duration::from_millis(100),
+        poll: Duration::from_secs(3),
+        watchdog: Duration::from_secs(2),
         ..Timing::default()
     };
     Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"))
