@@ -255,7 +255,9 @@ impl<'a> Filling<'a> {
             return;
         }
         let last = self.last.filter(|name| self.is_text(name));
-        if last.is_some() && let Some(other) = self.could_mean(word) {
+        if last.is_some()
+            && let Some(other) = self.could_mean(word)
+        {
             let hint = format!("write {other}={}, or put the whole text in quotes", word.value);
             let expected = format!("a word that can only belong to '{}'", last.unwrap_or_default());
             return self.problem(last.unwrap_or_default(), &expected, &word.value, Some(hint));
@@ -274,7 +276,9 @@ impl<'a> Filling<'a> {
         let fits = |schema: &Value| match schema.get("type").and_then(Value::as_str) {
             Some("integer" | "number") => word.value.parse::<f64>().is_ok_and(f64::is_finite),
             Some("boolean") => matches!(word.value.as_str(), "true" | "false"),
-            _ => schema.get("enum").and_then(Value::as_array).is_some_and(|e| e.iter().any(|v| v == word.value.as_str())),
+            _ => {
+                schema.get("enum").and_then(Value::as_array).is_some_and(|e| e.iter().any(|v| v == word.value.as_str()))
+            }
         };
         let open = self.properties?.iter().filter(|(name, _)| !self.args.contains_key(*name));
         let mut fitting = open.filter(|(_, schema)| !word.quoted && fits(schema));

@@ -242,8 +242,14 @@ impl Gateway {
         self.inner.tree(turn).await
     }
 
+    /// Ended turns, newest first.
     pub async fn turns(&self, query: &TurnQuery) -> Result<Vec<TurnLine>, StoreDown> {
         self.inner.stores.trees.turns(query).await
+    }
+
+    /// Turns that run in this process, newest first; their calls are not counted yet.
+    pub fn running(&self) -> Vec<TurnLine> {
+        self.inner.running.lines()
     }
 
     pub async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
@@ -574,6 +580,29 @@ impl Running {
 
     pub fn count(&self) -> usize {
         self.lock().len()
+    }
+
+    fn lines(&self) -> Vec<TurnLine> {
+        let now = crate::turn::now_us();
+        let line = |(id, turn): (&TurnId, &RunningTurn)| {
+            let took = u64::try_from(turn.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+            TurnLine {
+                turn: *id,
+                state: contract::State::Running,
+                code: None,
+                platform: turn.caller.platform,
+                tenant: turn.caller.tenant.clone(),
+                session: turn.place.clone(),
+                sender: turn.caller.sender.id.clone(),
+                asked: turn.asked.clone(),
+                calls: 0,
+                started_us: now.saturating_sub(took),
+                duration_us: took,
+            }
+        };
+        let mut lines: Vec<_> = self.lock().iter().map(line).collect();
+        lines.sort_by(|a, b| b.turn.cmp(&a.turn));
+        lines
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TurnId, RunningTurn>> {

@@ -1,6 +1,6 @@
 //! Outcomes become a reply: content and typed parts, never platform markup. Pure.
 
-use contract::{Action, Button, Code, Content, Failure, Layer, Notice, Outcome, Reply, TurnId, text};
+use contract::{Action, Button, Code, Content, Failure, Notice, Outcome, Reply, TurnId, text};
 use policies::Limits;
 use serde_json::{Map, Value};
 
@@ -125,11 +125,8 @@ pub fn shown(value: &Value, markdown: bool, most: usize) -> Vec<Content> {
         Value::String(s) if markdown => vec![Content::Text(cut(s, most))],
         Value::String(s) => vec![Content::Plain(cut(s, most))],
         Value::Bool(_) | Value::Number(_) => vec![Content::Plain(value.to_string())],
-        Value::Object(map) if is_flat(map) => vec![Content::Text(fields(map, most))],
-        Value::Array(items) if table_columns(items).is_some() => {
-            let columns = table_columns(items).unwrap_or_default();
-            vec![Content::Text(table(items, &columns))]
-        }
+        Value::Object(map) if is_readable(map) => vec![Content::Text(document(map, most))],
+        Value::Array(items) if let Some(columns) = table_columns(items) => vec![Content::Text(table(items, &columns))],
         Value::Object(_) | Value::Array(_) => {
             let text = serde_json::to_string_pretty(value).unwrap_or_default();
             vec![Content::Code { language: "json".into(), text: cut(&text, most) }]
@@ -166,6 +163,34 @@ fn is_flat(map: &Map<String, Value>) -> bool {
     !map.is_empty() && map.len() <= 20 && map.values().all(is_scalar)
 }
 
+/// Fields that are scalars, short lists of them, or tables: what a person reads better than JSON.
+fn is_readable(map: &Map<String, Value>) -> bool {
+    let fits = |value: &Value| match value {
+        Value::Array(items) => is_short_list(items) || table_columns(items).is_some(),
+        value => is_scalar(value),
+    };
+    !map.is_empty() && map.len() <= 20 && map.values().all(fits)
+}
+
+fn is_short_list(items: &[Value]) -> bool {
+    items.len() <= 20 && items.iter().all(|i| is_scalar(i) && scalar(i).chars().count() <= 100)
+}
+
+/// Scalars first, as they stand; tables below, under their names.
+fn document(map: &Map<String, Value>, most: usize) -> String {
+    let mut parts = vec![fields(map, most)];
+    for (name, value) in map {
+        if let Value::Array(items) = value
+            && let Some(columns) = table_columns(items)
+        {
+            parts.push(format!("**{}**", escape(name)));
+            parts.push(table(items, &columns));
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n\n")
+}
+
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(s) => s.clone(),
@@ -175,13 +200,15 @@ fn scalar(value: &Value) -> String {
 }
 
 fn fields(map: &Map<String, Value>, most: usize) -> String {
-    let lines: Vec<_> = map
-        .iter()
-        .map(|(key, value)| {
-            format!("- **{}**: {}", escape(key), escape(&cut(&scalar(value), most)).replace('\n', "  \n  "))
-        })
-        .collect();
-    lines.join("\n")
+    let shown = map.iter().filter_map(|(key, value)| {
+        let text = match value {
+            Value::Array(items) if table_columns(items).is_some() => return None,
+            Value::Array(items) => items.iter().map(scalar).collect::<Vec<_>>().join(", "),
+            value => scalar(value),
+        };
+        Some(format!("- **{}**: {}", escape(key), escape(&cut(&text, most)).replace('\n', "  \n  ")))
+    });
+    shown.collect::<Vec<_>>().join("\n")
 }
 
 /// The columns of a list of small flat objects of one shape.
@@ -342,6 +369,9 @@ mod tests {
         let table = shown(&json!([{"id":1,"s":"x|y"},{"id":2,"s":"z"}]), false, 100);
         assert_eq!(table, [Content::Text("| id | s |\n| --- | --- |\n| 1 | x\\|y |\n| 2 | z |".into())]);
         assert!(matches!(&shown(&json!({"a":{"b":1}}), false, 100)[0], Content::Code { .. }));
+        let nested = shown(&json!({"city":"Oslo","days":[{"sky":"rain","c":1}],"tags":["a","b"]}), false, 100);
+        let text = "- **city**: Oslo\n- **tags**: a, b\n\n**days**\n\n| sky | c |\n| --- | --- |\n| rain | 1 |";
+        assert_eq!(nested, [Content::Text(text.into())]);
         assert_eq!(shown(&json!("  "), false, 100), [Content::Plain("(no output)".into())]);
     }
 

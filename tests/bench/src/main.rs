@@ -1,0 +1,34 @@
+//! Benchmarks: `cargo run --release -p bench [NAME…]`. They print figures and assert nothing; machines differ, so
+//! compare figures of one run with each other.
+#![expect(clippy::print_stdout, reason = "figures go to standard output")]
+
+mod calls;
+mod figures;
+mod http;
+mod outlet;
+mod rendering;
+mod turns;
+
+fn main() {
+    rustls::crypto::ring::default_provider().install_default().expect("no other provider is installed in this process");
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.starts_with(w.as_str()));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime of two threads can be made");
+    println!("{:<58} {:>12} {:>12} {:>12}", "", "p50", "p99", "per second");
+    if wants("calls") {
+        runtime.block_on(calls::run());
+    }
+    if wants("http") {
+        runtime.block_on(http::run());
+    }
+    if wants("turns") {
+        runtime.block_on(turns::run());
+    }
+    if wants("rendering") {
+        rendering::run();
+    }
+}
