@@ -8,7 +8,10 @@ use axum::{
     http::Uri,
     response::{IntoResponse, Response},
 };
-use contract::{SessionKey, records::TurnQuery};
+use contract::{
+    SessionKey,
+    records::{TurnLine, TurnQuery},
+};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -30,7 +33,7 @@ struct Filter {
     limit: Option<usize>,
 }
 
-/// Ended turns, newest first. A client is shown its own among the newest thousand.
+/// What runs, then what ended, newest first. A client is shown its own among the newest thousand.
 pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
     who.known()?;
     let filter: Filter = body::query(&uri)?;
@@ -45,8 +48,18 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
         since_ms: body::since("since", filter.since.as_deref(), body::now_ms())?,
         most: if who.is_operator() { limit } else { LINES_MAX },
     };
-    let lines = app.gateway.turns(&query).await?;
-    let own = lines.iter().filter(|line| who.may_see_line(line.platform, &line.tenant, &line.session));
+    // What runs has called no tool that the index knows of, and has not failed.
+    let is_wanted = |line: &TurnLine| {
+        query.tool.is_none()
+            && !query.failed
+            && query.session.as_ref().is_none_or(|session| *session == line.session)
+            && query.since_ms.is_none_or(|since| line.started_us / 1_000 >= since)
+    };
+    let running: Vec<_> = app.gateway.running().into_iter().filter(is_wanted).collect();
+    let ended = app.gateway.turns(&query).await?;
+    // One that ended in between is shown as it ended.
+    let running = running.iter().filter(|line| ended.iter().all(|other| other.turn != line.turn));
+    let own = running.chain(&ended).filter(|line| who.may_see_line(line.platform, &line.tenant, &line.session));
     let shown: Vec<_> = own.take(limit).map(|line| view::line(line, eyes(&who))).collect();
     Ok(Json(json!({ "traces": shown })).into_response())
 }

@@ -65,7 +65,9 @@ async function list(light) {
 function row(turn) {
   const tone = toneOf(turn);
   const asked = turn.asked || turn.args || (turn.tools || []).join(", ") || "a turn";
-  const place = [turn.platform, turn.sender?.name || turn.sender?.id || turn.sender].filter((part) => typeof part === "string" && part).join(" · ");
+  // A number tells a person nothing.
+  const sender = turn.sender?.name || (/^\d+$/.test(turn.sender?.id || turn.sender) ? null : turn.sender?.id || turn.sender);
+  const place = [turn.platform, sender].filter(Boolean).join(" · ");
   const button = make("button", {
     type: "button", "aria-current": turn.turn === view.ref ? "true" : undefined,
     data: { turn: turn.turn, tone }, on: { click: () => show(turn.turn) },

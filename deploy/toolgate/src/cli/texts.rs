@@ -43,7 +43,8 @@ Exit 0 when it can be started (warnings allowed), 78 when not. Secrets are not r
 pub const CHAT: &str = "\
 Examples:
   toolgate chat
-  /weather_query Oslo 3            positional, in the order of the required arguments
+  /order_refund A-17 5             positional, in the order of the required arguments
+  /weather_query Oslo days=3       others by name
   /order_query order_id=A-17 status=paid
   /sleep {\"ms\": 50}                JSON works too
 
