@@ -11,7 +11,7 @@ pub const MAX_DEPTH: usize = 64;
 /// Most subschemas once every reference is unfolded.
 pub const MAX_EXPANSION: u64 = 10_000;
 /// Most subschemas that one value may be held against through a recursive reference.
-const MAX_VISITS: f64 = 100_000.0;
+const MAX_VISITS: f64 = 2_000.0;
 
 /// Checks everything; the answer is the deepest instance that may be validated, if the schema limits it.
 pub fn check(root: &Value) -> Result<Option<usize>, SchemaError> {

@@ -4,6 +4,8 @@
 //! errors of its items in the next round. Unions try their branches in order, all unions of a round at once, so
 //! that the number of validations depends on the schema and not on the arguments.
 
+use std::collections::{HashMap, HashSet};
+
 use contract::{Problem, text};
 use jsonschema::{
     JsonType, JsonTypeSet, ValidationError,
@@ -16,32 +18,41 @@ use crate::args::parse_exact;
 
 /// Most validations for one set of arguments.
 const MOST_CHECKS: usize = 48;
+/// The same where recursive references make each one dear.
+const MOST_CHECKS_DEAR: usize = 12;
 const MOST_ROUNDS: usize = 16;
 /// Most rounds within one branch of a union.
 const BRANCH_ROUNDS: usize = 4;
+/// Arguments with more faults than this are not coerced: nobody writes so many by mistake.
+const MOST_FAULTS: usize = 5_000;
+/// Most changes that are recorded one by one.
+const MOST_RECORDED: usize = 50;
 
 pub(super) fn settle(schema: &Schema, original: &Value) -> Result<Prepared, Vec<Problem>> {
-    let mut run = Run { schema, current: original.clone(), changes: Vec::new(), checks: 0 };
+    let mut run = Run { schema, current: original.clone(), changes: Vec::new(), changed: 0, checks: 0 };
     for _ in 0..MOST_ROUNDS {
         let errors = run.errors();
         if errors.is_empty() {
-            return Ok(Prepared { args: run.current, changes: run.changes });
+            return Ok(run.prepared());
+        }
+        if errors.len() > MOST_FAULTS {
+            break;
         }
         let plan = run.plan(&errors);
         let unions = unions(&errors);
         drop(errors);
-        let before = run.changes.len();
+        let before = run.changed;
         run.apply(plan);
-        if run.changes.len() == before {
+        if run.changed == before {
             run.settle_unions(unions);
         }
-        if run.changes.len() == before || run.checks > MOST_CHECKS {
+        if run.changed == before || run.checks > run.most_checks() {
             break;
         }
     }
-    let errors: Vec<ValidationError<'static>> = run.errors();
+    let errors = run.errors();
     if errors.is_empty() {
-        return Ok(Prepared { args: run.current, changes: run.changes });
+        return Ok(run.prepared());
     }
     Err(problems::tell(schema, original, &run.current, &errors))
 }
@@ -50,6 +61,7 @@ struct Run<'s> {
     schema: &'s Schema,
     current: Value,
     changes: Vec<String>,
+    changed: usize,
     checks: usize,
 }
 
@@ -71,49 +83,87 @@ struct Union {
 impl Run<'_> {
     fn errors(&mut self) -> Vec<ValidationError<'static>> {
         self.checks += 1;
-        self.schema.validator.iter_errors(&self.current).map(ValidationError::to_owned).collect()
+        let errors = self.schema.validator.iter_errors(&self.current);
+        // A recursive schema may say the same many times.
+        let mut seen = HashSet::new();
+        let is_new = |e: &ValidationError<'_>| {
+            seen.insert((e.instance_path().as_str().to_owned(), e.schema_path().as_str().to_owned()))
+        };
+        errors.filter(is_new).take(MOST_FAULTS + 1).map(ValidationError::to_owned).collect()
+    }
+
+    fn most_checks(&self) -> usize {
+        if self.schema.deepest.is_some() { MOST_CHECKS_DEAR } else { MOST_CHECKS }
+    }
+
+    fn prepared(mut self) -> Prepared {
+        if self.changed > self.changes.len() {
+            self.changes.push(format!("and {} more", self.changed - self.changes.len()));
+        }
+        Prepared { args: self.current, changes: self.changes }
+    }
+
+    fn record(&mut self, changes: impl IntoIterator<Item = String>) {
+        for change in changes {
+            self.changed += 1;
+            if self.changes.len() < MOST_RECORDED {
+                self.changes.push(change);
+            }
+        }
     }
 
     /// What the errors outside of unions ask for.
     fn plan(&mut self, errors: &[ValidationError<'_>]) -> Vec<Edit> {
+        let mut planned: HashSet<&str> = HashSet::new();
         let mut plan: Vec<Edit> = Vec::new();
-        for error in errors {
-            let path = error.instance_path().as_str();
-            if plan.iter().any(|e| e.path == path) {
-                continue;
+        let (nulls, others): (Vec<_>, Vec<_>) = errors.iter().partition(|e| is_null_field(e));
+        for error in others {
+            if let Some(edit) = convert(error, true)
+                && planned.insert(error.instance_path().as_str())
+            {
+                plan.push(edit);
             }
-            let edit = match is_null_field(error) {
-                true if self.may_drop(path) => Some(Edit { path: path.to_owned(), to: None }),
-                true => None,
-                false => convert(error, true),
-            };
-            plan.extend(edit);
         }
+        let nulls = nulls.into_iter().map(|e| e.instance_path().as_str());
+        let nulls: Vec<&str> = nulls.filter(|path| planned.insert(path)).collect();
+        plan.extend(self.optional(&nulls).into_iter().map(|path| Edit { path, to: None }));
         plan
     }
 
-    /// Whether the field is optional: without it nothing is said to be missing there.
-    fn may_drop(&mut self, path: &str) -> bool {
-        let Some((parent, name)) = path.rsplit_once('/') else { return false };
-        let name = unescape(name);
-        if !self.current.pointer(parent).is_some_and(Value::is_object) {
-            return false;
+    /// Those of the fields that are optional: without them nothing is said to be missing there.
+    fn optional(&mut self, fields: &[&str]) -> Vec<String> {
+        let is_field = |path: &&&str| {
+            let parent = path.rsplit_once('/').and_then(|(parent, _)| self.current.pointer(parent));
+            parent.is_some_and(Value::is_object)
+        };
+        let fields: Vec<&str> = fields.iter().filter(is_field).copied().collect();
+        if fields.is_empty() {
+            return Vec::new();
         }
         let saved = self.current.clone();
-        set(&mut self.current, path, None);
+        for path in &fields {
+            set(&mut self.current, path, None);
+        }
         let errors = self.errors();
         self.current = saved;
-        !errors.iter().any(|e| {
-            e.instance_path().as_str() == parent
-                && matches!(e.kind(), Kind::Required { property } if property.as_str() == Some(&name))
-        })
+        let missing: HashSet<(&str, &str)> = errors
+            .iter()
+            .filter_map(|e| match e.kind() {
+                Kind::Required { property } => Some((e.instance_path().as_str(), property.as_str()?)),
+                _ => None,
+            })
+            .collect();
+        let is_missing = |path: &str| {
+            path.rsplit_once('/').is_some_and(|(parent, name)| missing.contains(&(parent, unescape(name).as_str())))
+        };
+        fields.into_iter().filter(|path| !is_missing(path)).map(str::to_owned).collect()
     }
 
     fn apply(&mut self, plan: Vec<Edit>) {
         for edit in plan {
             let before = self.current.pointer(&edit.path).cloned();
             if set(&mut self.current, &edit.path, edit.to.clone()) {
-                self.changes.push(described(&edit, before.as_ref()));
+                self.record([described(&edit, before.as_ref())]);
             }
         }
     }
@@ -123,7 +173,7 @@ impl Run<'_> {
         let most = open.iter().map(|u| u.branches).max().unwrap_or(0);
         for wrap in [false, true] {
             for branch in 0..most {
-                if open.is_empty() || self.checks > MOST_CHECKS {
+                if open.is_empty() || self.checks > self.most_checks() {
                     return;
                 }
                 self.try_branch(&mut open, branch, wrap);
@@ -136,10 +186,12 @@ impl Run<'_> {
         let mut edits: Vec<Vec<String>> = open.iter().map(|_| Vec::new()).collect();
         for _ in 0..BRANCH_ROUNDS {
             let errors = self.errors();
+            let failed = failed_unions(&errors);
             let mut plan = Vec::new();
             for (n, union) in open.iter().enumerate() {
-                if let Some(context) = find(&errors, union).and_then(|e| context(e)).and_then(|c| c.get(branch)) {
-                    plan.extend(branch_edits(context, wrap).into_iter().map(|e| (n, e)));
+                let error = failed.get(&(union.path.as_str(), union.schema_path.as_str()));
+                if let Some(faults) = error.and_then(|e| context(e)).and_then(|c| c.get(branch)) {
+                    plan.extend(branch_edits(&union.path, faults, wrap).into_iter().map(|e| (n, e)));
                 }
             }
             let mut changed = false;
@@ -155,10 +207,11 @@ impl Run<'_> {
             }
         }
         let errors = self.errors();
+        let failed = failed_unions(&errors);
         let mut left = Vec::new();
         for ((union, saved), edits) in std::mem::take(open).into_iter().zip(saved).zip(edits) {
-            if find(&errors, &union).is_none() {
-                self.changes.extend(edits);
+            if !failed.contains_key(&(union.path.as_str(), union.schema_path.as_str())) {
+                self.record(edits);
             } else {
                 set(&mut self.current, &union.path, saved);
                 left.push(union);
@@ -192,15 +245,15 @@ fn unions(errors: &[ValidationError<'_>]) -> Vec<Union> {
     errors.iter().filter_map(union).collect()
 }
 
-fn find<'e, 'a>(errors: &'e [ValidationError<'a>], union: &Union) -> Option<&'e ValidationError<'a>> {
-    errors.iter().find(|e| {
-        e.instance_path().as_str() == union.path
-            && e.schema_path().as_str() == union.schema_path
-            && matches!(e.kind(), Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. })
-    })
+/// The unions that do not fit, by their places in the arguments and in the schema.
+fn failed_unions<'e, 'a>(errors: &'e [ValidationError<'a>]) -> HashMap<(&'e str, &'e str), &'e ValidationError<'a>> {
+    let is_union = |e: &&ValidationError<'_>| {
+        matches!(e.kind(), Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. })
+    };
+    errors.iter().filter(is_union).map(|e| ((e.instance_path().as_str(), e.schema_path().as_str()), e)).collect()
 }
 
-pub(super) fn context<'e>(error: &'e ValidationError<'_>) -> Option<&'e [Vec<ValidationError<'static>>]> {
+fn context<'e>(error: &'e ValidationError<'_>) -> Option<&'e [Vec<ValidationError<'static>>]> {
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => Some(context),
         _ => None,
@@ -208,7 +261,7 @@ pub(super) fn context<'e>(error: &'e ValidationError<'_>) -> Option<&'e [Vec<Val
 }
 
 /// What would make the value fit this branch. Inner unions take their first branch that asks for anything.
-fn branch_edits(errors: &[ValidationError<'static>], wrap: bool) -> Vec<Edit> {
+fn branch_edits(at: &str, errors: &[ValidationError<'static>], wrap: bool) -> Vec<Edit> {
     let mut out: Vec<Edit> = Vec::new();
     for error in errors {
         let path = error.instance_path().as_str();
@@ -216,9 +269,12 @@ fn branch_edits(errors: &[ValidationError<'static>], wrap: bool) -> Vec<Edit> {
             continue;
         }
         if is_null_field(error) {
-            out.push(Edit { path: path.to_owned(), to: None });
+            // The union's own field is for the round outside to drop, which knows whether it is required.
+            out.extend((path != at).then(|| Edit { path: path.to_owned(), to: None }));
         } else if let Some(inner) = context(error) {
-            out.extend(inner.iter().map(|b| branch_edits(b, wrap)).find(|edits| !edits.is_empty()).unwrap_or_default());
+            out.extend(
+                inner.iter().map(|b| branch_edits(at, b, wrap)).find(|edits| !edits.is_empty()).unwrap_or_default(),
+            );
         } else {
             out.extend(convert(error, wrap));
         }
@@ -237,7 +293,7 @@ fn convert(error: &ValidationError<'_>, wrap: bool) -> Option<Edit> {
 }
 
 /// The value as one of the declared types, when there is exactly one way to read it so.
-pub(super) fn converted(value: &Value, types: JsonTypeSet, wrap: bool) -> Option<Value> {
+fn converted(value: &Value, types: JsonTypeSet, wrap: bool) -> Option<Value> {
     if let Value::String(text) = value
         && let Some(read) = from_text(text, types)
     {
@@ -314,7 +370,7 @@ fn set(root: &mut Value, path: &str, to: Option<Value>) -> bool {
     }
 }
 
-pub(super) fn unescape(part: &str) -> String {
+fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
