@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use toolgate::{
-    cli::{Chat, Cli, Command, Common, Exit, Policy, Sim, Tool, Up},
+    cli::{Chat, Cli, Command, Common, Exit, Policy, Sim, Tool, Trace, Up},
     commands::{self, Said},
     config::{self, Config, Loaded, Store},
     run::{self, Ended},
@@ -62,7 +62,9 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Policy(Policy::Explain { tool, who }) => {
             Ok(say(&common, commands::explain(&configuration(&common)?, &tool, &who)))
         }
-        _ => Err(Ended::Usage("later".into())),
+        Command::Tool(command) => tool(&common, command).await,
+        Command::Trace(command) => trace(&common, command).await,
+        Command::Health(remote) => Ok(say(&common, commands::health(&configuration(&common)?, &remote).await)),
     }
 }
 
@@ -150,3 +152,24 @@ async fn sim(_common: &Common, _options: &Sim) -> Result<Exit, Ended> {
     Err(Ended::Usage("this binary was built without the simulators".into()))
 }
 
+async fn tool(common: &Common, command: Tool) -> Result<Exit, Ended> {
+    let config = configuration(common)?;
+    let said = match command {
+        Tool::Validate { spec } => commands::validate(&spec),
+        Tool::List { who, remote } => commands::list(&config, &who, &remote).await,
+        Tool::Show { name, remote } => commands::show(&config, &name, &remote).await,
+        Tool::Invoke(invoke) => commands::invoke(&config, &invoke).await,
+    };
+    Ok(say(common, said))
+}
+
+async fn trace(common: &Common, command: Trace) -> Result<Exit, Ended> {
+    let config = configuration(common)?;
+    let said = match command {
+        Trace::Tail { filter, remote } => return commands::tail(&config, &filter, &remote, common.json).await,
+        Trace::List { filter, remote } => commands::turns(&config, &filter, &remote).await,
+        Trace::Show { reference, remote } => commands::turn(&config, &reference, &remote).await,
+        Trace::Stats { since, remote } => commands::stats(&config, since, &remote).await,
+    };
+    Ok(say(common, said))
+}
