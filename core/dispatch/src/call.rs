@@ -49,6 +49,8 @@ pub(crate) struct TurnCx {
     pub live: Arc<LiveTurn>,
     /// What earlier lives started.
     pub journal: Vec<Entry>,
+    /// Messages to other conversations that earlier lives stored, by their numbers.
+    pub posted: Vec<u32>,
     /// Nothing where the turn has no record (one repeatable call by itself).
     pub fence: Option<Fence>,
     pub progress: Progress,
@@ -161,7 +163,7 @@ impl TurnCx {
             tool: tool.name.to_string(),
             spec: tool.digest,
             args: digest,
-            key: None,
+            key: tool.spec.honours_key().then(|| key.clone()),
             at_ms: now_ms(),
             end: None,
         });
@@ -171,6 +173,11 @@ impl TurnCx {
     /// What an earlier life of the turn knows of the call: its stored end, or that it was under way.
     fn from_journal(&self, call: &Call, node: &mut Node) -> Option<Outcome> {
         let entry = self.journal.iter().find(|e| e.path == call.path)?;
+        // Its service knows the key: the same call again has one effect.
+        if entry.end.is_none() && entry.key.is_some() {
+            node.marks.push("run again with the same key".into());
+            return None;
+        }
         node.marks.push("taken from the journal".into());
         node.started_us = entry.at_ms * 1_000;
         node.spec = Some(entry.spec);
@@ -215,6 +222,7 @@ impl TurnCx {
             cx: self,
             call: node.call,
             path: path.clone(),
+            tool: node.tool.clone(),
             rights: permitted.rights().clone(),
             children: AtomicU32::new(0),
             posts: AtomicU32::new(0),
@@ -382,6 +390,7 @@ struct TurnHost<'a> {
     cx: &'a Arc<TurnCx>,
     call: CallId,
     path: CallPath,
+    tool: String,
     rights: Rights,
     children: AtomicU32,
     posts: AtomicU32,
@@ -407,7 +416,7 @@ impl tools::Host for TurnHost<'_> {
         // Derived from the call's identity, so that a repeat after a restart is the same delivery.
         let digest = Digest::of(format!("{}/{n}", self.path).as_bytes()).0;
         let n = u32::from_be_bytes([digest[0] | 0x80, digest[1], digest[2], digest[3]]);
-        crate::delivery::post(self.cx, to, reply, n).await
+        crate::delivery::post(self.cx, &self.tool, to, reply, n).await
     }
 
     async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure> {

@@ -21,7 +21,7 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value};
-use tools::{Cx, Endpoint, Output, Permitted, Spec, SpecError, ToolFailure, spec::HttpSpec};
+use tools::{Cx, Endpoint, Output, Permitted, Spec, SpecError, ToolFailure, spec::{HttpSpec, KEY_MARK}};
 
 mod answer;
 mod payload;
@@ -33,7 +33,6 @@ use payload::Rename;
 use target::Target;
 
 /// A header with this value carries the call's idempotency key: the same for every attempt, over restarts too.
-const KEY_MARK: &str = "{idempotency_key}";
 
 /// Most characters of a request that operators see.
 const SUMMARY: usize = 400;

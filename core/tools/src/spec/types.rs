@@ -77,7 +77,16 @@ impl Spec {
         let only_reads = !self.permissions.is_empty() && self.permissions.iter().all(|label| &**label == "read");
         self.execution.idempotent.unwrap_or(by_default || only_reads)
     }
+
+    /// Whether the service is sent the call's idempotency key: it may be asked again under the same key.
+    pub fn honours_key(&self) -> bool {
+        let EndpointSpec::Http(http) = &self.endpoint else { return false };
+        http.headers.iter().any(|(_, value)| value == KEY_MARK)
+    }
 }
+
+/// The value of a header that carries the call's idempotency key.
+pub const KEY_MARK: &str = "{idempotency_key}";
 
 impl Places {
     /// Whether the key is written.
