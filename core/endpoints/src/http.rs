@@ -21,7 +21,10 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value};
-use tools::{Cx, Endpoint, Output, Permitted, Spec, SpecError, ToolFailure, spec::{HttpSpec, KEY_MARK}};
+use tools::{
+    Cx, Endpoint, Output, Permitted, Spec, SpecError, ToolFailure,
+    spec::{HttpSpec, KEY_MARK},
+};
 
 mod answer;
 mod payload;
@@ -31,8 +34,6 @@ mod target;
 use answer::Reader;
 use payload::Rename;
 use target::Target;
-
-/// A header with this value carries the call's idempotency key: the same for every attempt, over restarts too.
 
 /// Most characters of a request that operators see.
 const SUMMARY: usize = 400;

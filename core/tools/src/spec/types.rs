@@ -85,7 +85,7 @@ impl Spec {
     }
 }
 
-/// The value of a header that carries the call's idempotency key.
+/// The value of a header that carries the call's idempotency key: the same for every attempt, over restarts too.
 pub const KEY_MARK: &str = "{idempotency_key}";
 
 impl Places {
