@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
@@ -15,8 +16,9 @@ use contract::{
     Scope, SessionKey, TurnId, Why,
     records::{Change, Delivery, DeliveryState, Record},
     reply::DUPLICATE_MARK,
-    seams::{ByteStream, Condition},
+    seams::{ByteStream, Condition, Fence},
 };
+use futures_util::FutureExt;
 use tokio::time::Instant;
 use tools::{Fault, ToolFailure};
 use tracing::warn;
@@ -41,12 +43,18 @@ const LONG_WAIT: Duration = Duration::from_secs(60);
 pub(crate) struct Settling {
     left: AtomicU32,
     keep_message: AtomicBool,
+    /// Where the reply is fetched.
+    keep_reply: bool,
 }
 
 impl Settling {
-    /// Of a turn that runs.
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self { left: AtomicU32::new(1), keep_message: AtomicBool::new(false) })
+    /// Of a turn that was asked there.
+    pub fn new(asked_at: &Address) -> Arc<Self> {
+        Arc::new(Self {
+            left: AtomicU32::new(1),
+            keep_message: AtomicBool::new(false),
+            keep_reply: asked_at.platform.is_pull(),
+        })
     }
 
     pub fn keep_message(&self, keep: bool) {
@@ -60,7 +68,8 @@ impl Settling {
     /// One is settled; the last gets the change that ends the record.
     pub fn settle(&self) -> Option<Change> {
         let keep_message = self.keep_message.load(Ordering::Relaxed);
-        (self.left.fetch_sub(1, Ordering::AcqRel) == 1).then_some(Change::Done { keep_message, keep_reply: false })
+        let keep_reply = self.keep_reply;
+        (self.left.fetch_sub(1, Ordering::AcqRel) == 1).then_some(Change::Done { keep_message, keep_reply })
     }
 }
 
@@ -73,34 +82,52 @@ pub(crate) struct Job {
     settling: Arc<Settling>,
     /// The request for the current part may have been made by an earlier life.
     doubtful: bool,
-    /// `None` for a best-effort message without a record.
-    recorded: bool,
+    /// The mark stands in the reply itself, from its first part on.
+    marked_from_start: bool,
+    /// The mark goes out before the next part, as a message of its own.
+    announce: bool,
+    /// Requests for the current part whose outcome is open.
+    unsure: u32,
+    /// Under which it is written; nothing for a message without a record. Fixed: a partition that was lost and came
+    /// back has another one, and then the record was taken up anew.
+    fence: Option<Fence>,
 }
 
 impl Job {
-    pub fn new(record: &Record, delivery: Delivery, reply: Arc<Reply>, settling: Arc<Settling>) -> Self {
+    pub fn new(
+        (turn, session): (TurnId, &SessionKey),
+        delivery: Delivery,
+        reply: Arc<Reply>,
+        settling: Arc<Settling>,
+        fence: Option<Fence>,
+    ) -> Self {
         Self {
-            turn: record.id,
-            session: record.session.clone(),
+            turn,
+            session: session.clone(),
             delivery,
             reply,
             settling,
             doubtful: false,
-            recorded: true,
+            marked_from_start: false,
+            announce: false,
+            unsure: 0,
+            fence,
         }
     }
 
     /// A message that is tried as long as the process lives, and not kept.
     fn fleeting(to: Address, reply: Reply) -> Self {
-        let session = SessionKey::of(&to);
-        Self {
-            turn: TurnId::new(),
-            session,
-            delivery: new_delivery(0, to, None),
-            reply: Arc::new(reply),
-            settling: Settling::new(),
-            doubtful: false,
-            recorded: false,
+        let (session, settling) = (SessionKey::of(&to), Settling::new(&to));
+        Self::new((TurnId::new(), &session), new_delivery(0, to, None), Arc::new(reply), settling, None)
+    }
+
+    /// From part `n` on it may be a repeat, and says so.
+    fn mark(&mut self, n: u32) {
+        self.delivery.marked = true;
+        match n {
+            0 => (self.marked_from_start, self.announce) = (true, false),
+            // A part in the middle has no room for it.
+            _ => self.announce = true,
         }
     }
 }
@@ -230,8 +257,8 @@ pub(crate) fn say_once(inner: &Arc<Inner>, to: &Address, reply: Reply) {
 }
 
 /// Goes on with what an earlier life left of a turn's deliveries.
-pub(crate) fn resume(inner: &Arc<Inner>, record: &Record) {
-    let settling = Settling::new();
+pub(crate) fn resume(inner: &Arc<Inner>, record: &Record, fence: Fence) {
+    let settling = Settling::new(&record.message.address);
     let reply = Arc::new(record.reply.clone().unwrap_or_default());
     settling.keep_message(reply.buttons.iter().any(|b| matches!(b.action, contract::Action::TryAgain(_))));
     let open = record.deliveries.iter().filter(|d| !d.state.is_settled());
@@ -242,19 +269,18 @@ pub(crate) fn resume(inner: &Arc<Inner>, record: &Record) {
             settling.add();
         }
         let content = delivery.reply.clone().map_or_else(|| reply.clone(), Arc::new);
-        let mut job = Job::new(record, delivery.clone(), content, settling.clone());
+        let of = (record.id, &record.session);
+        let mut job = Job::new(of, delivery.clone(), content, settling.clone(), Some(fence));
         job.doubtful = matches!(delivery.state, DeliveryState::Sending { .. });
         last = Some(());
         enqueue(inner, job);
     }
     if last.is_none() {
-        let (inner, record) = (inner.clone(), record.clone());
-        let tasks = inner.tasks.clone();
+        let (inner, record, tasks) = (inner.clone(), record.clone(), inner.tasks.clone());
         tasks.spawn(async move {
-            let done = Change::Done { keep_message: false, keep_reply: record.message.address.platform.is_pull() };
-            if let Some(fence) = inner.fences.get(&record.session) {
-                let _ = persist_of(&inner, fence, record.id, &record.session, &[done]).await;
-            }
+            let done = settling.settle();
+            // When it is not ours any more, the new owner ends it.
+            let _ = persist_of(&inner, fence, record.id, &record.session, done.as_slice()).await;
         });
     }
 }
@@ -264,15 +290,20 @@ pub(crate) fn resume_posts(cx: &Arc<TurnCx>, record: &Record) {
     for delivery in record.deliveries.iter().filter(|d| d.n != 0 && !d.state.is_settled()) {
         let Some(reply) = delivery.reply.clone() else { continue };
         cx.settling.add();
-        let mut job = Job::new(record, delivery.clone(), Arc::new(reply), cx.settling.clone());
+        let of = (record.id, &record.session);
+        let mut job = Job::new(of, delivery.clone(), Arc::new(reply), cx.settling.clone(), cx.fence);
         job.doubtful = matches!(delivery.state, DeliveryState::Sending { .. });
         enqueue(&cx.inner, job);
     }
 }
 
 /// A tool's message to another conversation: durable, then on its way.
-pub(crate) async fn post(cx: &Arc<TurnCx>, to: Address, reply: Reply, n: u32) -> Result<(), ToolFailure> {
-    may_write(cx, &to).await?;
+pub(crate) async fn post(cx: &Arc<TurnCx>, tool: &str, to: Address, reply: Reply, n: u32) -> Result<(), ToolFailure> {
+    // An earlier life stored it, and it goes out or has gone out already.
+    if cx.posted.contains(&n) {
+        return Ok(());
+    }
+    may_write(cx, tool, &to).await?;
     let mut delivery = new_delivery(n, to, Some(reply.clone()));
     delivery.to.reply_to = None;
     cx.change(&[Change::Delivery(delivery.clone())]).await.map_err(|error| {
@@ -280,24 +311,14 @@ pub(crate) async fn post(cx: &Arc<TurnCx>, to: Address, reply: Reply, n: u32) ->
             .cause(contract::Private::new(error.to_string()))
     })?;
     cx.settling.add();
-    enqueue(
-        &cx.inner,
-        Job {
-            turn: cx.id,
-            session: cx.session.clone(),
-            delivery,
-            reply: Arc::new(reply),
-            settling: cx.settling.clone(),
-            doubtful: false,
-            recorded: cx.fence.is_some(),
-        },
-    );
+    let of = (cx.id, &cx.session);
+    enqueue(&cx.inner, Job::new(of, delivery, Arc::new(reply), cx.settling.clone(), cx.fence));
     Ok(())
 }
 
 /// A person may have us write where that person may write: in the same conversation, or where the platform says that
 /// the person is a member and the destination's policy shows the tool.
-async fn may_write(cx: &TurnCx, to: &Address) -> Result<(), ToolFailure> {
+async fn may_write(cx: &TurnCx, tool: &str, to: &Address) -> Result<(), ToolFailure> {
     let refused =
         || ToolFailure::input_refused("that conversation does not exist, or you cannot write there", Vec::new());
     let Some(connected) = cx.inner.outlet(to) else { return Err(refused()) };
@@ -311,7 +332,9 @@ async fn may_write(cx: &TurnCx, to: &Address) -> Result<(), ToolFailure> {
     if caller.conversation == to.conversation {
         return Ok(());
     }
+    let policies = &cx.inner.snapshot.load().policies.clone();
     let there = contract::Caller {
+        tenant: policies.tenant(to.platform, to.space.as_deref(), &to.conversation).to_owned(),
         conversation: to.conversation.clone(),
         thread: to.thread.clone(),
         space: to.space.clone(),
@@ -319,7 +342,10 @@ async fn may_write(cx: &TurnCx, to: &Address) -> Result<(), ToolFailure> {
         ..caller.clone()
     };
     match connected.source.roles(&there).await {
-        Ok(roles) if !roles.is_empty() => Ok(()),
+        Ok(roles) if !roles.is_empty() => {
+            let there = contract::Caller { roles, ..there };
+            policies::permit(policies, policies, &there, tool, None).map(drop).map_err(|_| refused())
+        }
         Ok(_) | Err(DeliveryError::Refused(_)) => Err(refused()),
         Err(error) => Err(ToolFailure::new(Fault::Unavailable, "the platform did not say whether you may write there")
             .cause(contract::Private::new(error.to_string()))),
@@ -352,7 +378,9 @@ async fn deliver(inner: &Arc<Inner>, mut job: Job) {
         warn!(turn = %job.turn, to = %job.delivery.to.platform, "no adapter for this delivery; it waits for the next start");
         return;
     };
-    let ended = parts(inner, &connected, &mut job).await;
+    // A crash of an adapter's code costs this message, not those that wait behind it.
+    let sending = AssertUnwindSafe(parts(inner, &connected, &mut job)).catch_unwind().await;
+    let ended = sending.unwrap_or_else(|_| Err(Stop::Failed(Code::Internal, "the adapter's code panicked".into())));
     let state = match ended {
         Ok(()) => DeliveryState::Done,
         Err(Stop::Over) => return,
@@ -369,16 +397,12 @@ async fn deliver(inner: &Arc<Inner>, mut job: Job) {
 }
 
 async fn write(inner: &Inner, job: &Job, changes: &[Change]) -> Result<(), Over> {
-    if !job.recorded {
-        return Ok(());
-    }
-    let Some(fence) = inner.fences.get(&job.session) else { return Err(Over) };
+    let Some(fence) = job.fence else { return Ok(()) };
     persist_of(inner, fence, job.turn, &job.session, changes).await
 }
 
 /// Sends part after part, from where the record stands.
 async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Result<(), Stop> {
-    let mut rendered = render(connected, job);
     let mut n = match job.delivery.state {
         DeliveryState::Ready { part, due_ms } => {
             pause(inner, Duration::from_millis(due_ms.saturating_sub(now_ms()))).await?;
@@ -388,38 +412,31 @@ async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Resu
         DeliveryState::Drafting => 0,
         DeliveryState::Done | DeliveryState::Failed(_) => return Ok(()),
     };
-    let mut in_doubt = None;
     if std::mem::take(&mut job.doubtful) {
         match doubt(connected, job, n).await {
             Doubt::Arrived(receipt) => {
                 keep_receipt(job, n, receipt);
                 n += 1;
             }
-            Doubt::Open => in_doubt = Some(n),
+            Doubt::Open => job.mark(n),
             Doubt::Harmless => {}
         }
     }
-    let digests: Vec<_> = rendered.iter().map(Part::digest).collect();
-    if !job.delivery.parts.is_empty() && job.delivery.parts != digests && n > 0 && !job.delivery.marked {
-        // Rendered differently since: goes on from the first part that differs, and says so.
-        let differs = digests.iter().zip(&job.delivery.parts).position(|(new, old)| new != old);
-        n = n.min(u32::try_from(differs.unwrap_or(0)).unwrap_or(0));
-        job.delivery.marked = true;
-    }
-    job.delivery.parts = digests;
-    while let Some(mut part) = rendered.get(n as usize).cloned() {
-        if in_doubt.take_if(|doubted| *doubted == n).is_some() {
-            part = marked(job, n, part, connected);
+    n = go_on_from(connected, job, n);
+    let mut rendered = render(connected, job);
+    while let Some(part) = rendered.get(n as usize).cloned() {
+        if std::mem::take(&mut job.announce) && !announced(inner, connected, job, n).await? {
+            job.announce = true;
+            rendered = render(connected, job);
+            continue;
         }
-        let receipt = match send(inner, connected, job, n, &part).await? {
-            Sent::Receipt(receipt) => receipt,
+        match send(inner, connected, job, n, &part).await? {
+            Sent::Receipt(receipt) => keep_receipt(job, n, receipt),
             Sent::RenderAgain => {
                 rendered = render(connected, job);
-                job.delivery.parts = rendered.iter().map(Part::digest).collect();
                 continue;
             }
-        };
-        keep_receipt(job, n, receipt);
+        }
         n += 1;
         if (n as usize) < rendered.len() {
             // Sent and the next one's start are one write.
@@ -430,18 +447,58 @@ async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Resu
     Ok(())
 }
 
-fn render(connected: &Connected, job: &Job) -> Vec<Part> {
-    let marked = job.delivery.marked && job.delivery.receipts.is_empty();
-    if !marked {
-        return connected.outlet.render(&job.reply, &job.delivery.to);
+/// The parts as they go out; their digests are stored with what is sent.
+fn render(connected: &Connected, job: &mut Job) -> Vec<Part> {
+    let rendered = rendered(connected, job, job.marked_from_start);
+    job.delivery.parts = rendered.iter().map(Part::digest).collect();
+    rendered
+}
+
+fn rendered(connected: &Connected, job: &Job, marked: bool) -> Vec<Part> {
+    match marked {
+        false => connected.outlet.render(&job.reply, &job.delivery.to),
+        true => {
+            let reply = Reply { maybe_repeated: true, ..(*job.reply).clone() };
+            connected.outlet.render(&reply, &job.delivery.to)
+        }
     }
-    let reply = Reply { maybe_repeated: true, ..(*job.reply).clone() };
-    connected.outlet.render(&reply, &job.delivery.to)
+}
+
+/// Where an earlier life's work is gone on with: at `n`, or, when it is rendered differently since, at the first part
+/// that differs, with the mark.
+fn go_on_from(connected: &Connected, job: &mut Job, n: u32) -> u32 {
+    let before = std::mem::take(&mut job.delivery.parts);
+    if n == 0 || before.is_empty() {
+        job.marked_from_start |= job.delivery.marked && n == 0;
+        return n;
+    }
+    let digests = |marked| rendered(connected, job, marked).iter().map(Part::digest).collect::<Vec<_>>();
+    let same = |new: &[contract::Digest]| new.iter().zip(&before).take_while(|(new, old)| new == old).count();
+    let plain = same(&digests(false));
+    let marked = if job.delivery.marked { same(&digests(true)) } else { 0 };
+    job.marked_from_start = marked > plain;
+    let differs = u32::try_from(plain.max(marked)).unwrap_or(n);
+    if differs < n {
+        job.mark(differs);
+    }
+    n.min(differs)
+}
+
+/// Says that what follows may have arrived already. False when it has to be rendered again first.
+async fn announced(inner: &Arc<Inner>, connected: &Connected, job: &mut Job, n: u32) -> Result<bool, Stop> {
+    let words = Reply {
+        content: vec![Content::Plain(DUPLICATE_MARK.into())],
+        audience: job.reply.audience,
+        ..Reply::default()
+    };
+    let Some(part) = connected.outlet.render(&words, &job.delivery.to).into_iter().next() else { return Ok(true) };
+    Ok(matches!(send(inner, connected, job, n, &part).await?, Sent::Receipt(_)))
 }
 
 fn keep_receipt(job: &mut Job, n: u32, receipt: Receipt) {
     job.delivery.receipts.truncate(n as usize);
     job.delivery.receipts.push(receipt);
+    job.unsure = 0;
 }
 
 /// What is known of a part that an earlier life may have sent.
@@ -458,9 +515,10 @@ async fn doubt(connected: &Connected, job: &Job, n: u32) -> Doubt {
         return Doubt::Harmless;
     }
     let key = DeliveryKey { turn: job.turn, n: job.delivery.n, part: n };
-    match connected.outlet.send(&job.delivery.to, Op::Find, &key).await {
-        Ok(receipt) => Doubt::Arrived(receipt),
-        Err(_) => Doubt::Open,
+    let finding = connected.outlet.send(&job.delivery.to, Op::Find, &key);
+    match tokio::time::timeout(SEND_DEADLINE, finding).await {
+        Ok(Ok(receipt)) => Doubt::Arrived(receipt),
+        Ok(Err(_)) | Err(_) => Doubt::Open,
     }
 }
 
@@ -474,7 +532,7 @@ enum Sent {
 async fn send(inner: &Arc<Inner>, connected: &Connected, job: &mut Job, n: u32, part: &Part) -> Result<Sent, Stop> {
     let mut part = part.clone();
     let began = Instant::now();
-    let (mut tries, mut unsure) = (0, 0);
+    let mut tries = 0;
     loop {
         let at = inner.deliveries.place(&job.delivery.to, connected.outlet.pace(&job.delivery.to));
         pause(inner, at.saturating_duration_since(Instant::now())).await?;
@@ -501,18 +559,23 @@ async fn send(inner: &Arc<Inner>, connected: &Connected, job: &mut Job, n: u32, 
                 pause(inner, backoff(tries)).await?;
             }
             DeliveryError::Unsure(why) => {
-                unsure += 1;
-                if unsure >= UNSURE_MAX {
+                job.unsure += 1;
+                if job.unsure >= UNSURE_MAX {
                     return Err(Stop::Failed(Code::DeliveryRefused, why));
                 }
                 pause(inner, backoff(tries)).await?;
                 if draft.is_none() {
-                    part = marked(job, n, part, connected);
+                    job.mark(n);
+                    return Ok(Sent::RenderAgain);
                 }
             }
             DeliveryError::Refused(why) => match refused(connected, job, why, draft.is_some(), &part)? {
                 Next::Plain => part.body = String::new(),
-                Next::RenderAgain => return Ok(Sent::RenderAgain),
+                Next::RenderAgain => {
+                    // What changed is durable before the next request.
+                    job.delivery.state = DeliveryState::Ready { part: n, due_ms: 0 };
+                    return Ok(Sent::RenderAgain);
+                }
             },
         }
     }
@@ -565,20 +628,6 @@ fn for_everyone(reply: &Reply) -> Reply {
         }
     }
     reply
-}
-
-/// The part with the mark that it may have arrived already.
-fn marked(job: &mut Job, n: u32, part: Part, connected: &Connected) -> Part {
-    if job.delivery.marked {
-        return part;
-    }
-    job.delivery.marked = true;
-    if n == 0 {
-        let again = render(connected, job);
-        return again.into_iter().next().unwrap_or(part);
-    }
-    let with = |text: &str| if text.is_empty() { String::new() } else { format!("{DUPLICATE_MARK}\n{text}") };
-    Part { body: with(&part.body), plain: with(&part.plain), ..part }
 }
 
 async fn wait(inner: &Arc<Inner>, job: &mut Job, n: u32, scope: Scope, until: SystemTime) -> Result<(), Stop> {

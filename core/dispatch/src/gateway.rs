@@ -224,13 +224,20 @@ impl Gateway {
 
     /// Waits for a turn's stored reply. Nothing when the turn is unknown or its reply is not kept any more.
     pub async fn reply(&self, turn: TurnId) -> Result<Option<Arc<Reply>>, StoreDown> {
-        let mut events = self.inner.watch(turn).await;
-        while let Some(event) = events.next().await {
-            if let TurnEvent::End(reply) = event {
-                return Ok(Some(reply));
+        loop {
+            let mut events = self.inner.watch(turn).await;
+            while let Some(event) = events.next().await {
+                if let TurnEvent::End(reply) = event {
+                    return Ok(Some(reply));
+                }
             }
+            let record = self.record(turn).await?;
+            // A turn that another process took over ends there.
+            if !record.as_ref().is_some_and(is_open) || self.inner.stop.is_cancelled() {
+                return Ok(record.and_then(|record| record.reply).map(Arc::new));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
-        Ok(self.record(turn).await?.and_then(|record| record.reply).map(Arc::new))
     }
 
     pub async fn watch(&self, turn: TurnId) -> TurnStream {
@@ -258,9 +265,11 @@ impl Gateway {
 
     /// Stops a turn on behalf of an operator. False when it has ended.
     pub async fn cancel(&self, turn: TurnId) -> Result<bool, StoreDown> {
-        let was_open = self.inner.stores.turns.cancel(turn).await?;
+        if let Some(record) = self.record(turn).await? {
+            self.inner.lanes.cancel_waiting(&record.session, |r| r.id == turn);
+        }
         self.inner.running.cancel(turn);
-        Ok(was_open)
+        self.inner.stores.turns.cancel(turn).await
     }
 
     pub fn health(&self) -> Health {
@@ -299,7 +308,8 @@ impl Inner {
     }
 
     pub async fn tree(&self, turn: TurnId) -> Result<Vec<Node>, StoreDown> {
-        let mut nodes = self.stores.trees.tree(turn).await?;
+        let reading = tokio::time::timeout(TREE_DEADLINE, self.stores.trees.tree(turn)).await;
+        let mut nodes = reading.unwrap_or_else(|_| Err(StoreDown("the call trees do not answer".into())))?;
         // What is in memory is newer than what is written.
         if let Some(live) = self.tracer.live(turn) {
             for node in live.nodes() {
@@ -321,6 +331,8 @@ impl Inbox for Gateway {
     }
 }
 
+/// Trees decide nothing: whoever reads one waits no longer than this.
+pub(crate) const TREE_DEADLINE: Duration = Duration::from_secs(3);
 /// How often a turn that runs elsewhere is looked at while somebody watches.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long such a turn is watched without an end.
@@ -336,6 +348,10 @@ impl Feed for Inner {
         let looks = stream::unfold(look, |look| async move { look.next().await });
         looks.map(stream::iter).flatten().boxed()
     }
+}
+
+fn is_open(record: &Record) -> bool {
+    matches!(record.state, TurnState::Queued | TurnState::Running | TurnState::Parked)
 }
 
 /// Watches a turn in the store: one that has ended, or that runs elsewhere.
@@ -358,8 +374,7 @@ impl Look {
         let record = self.stores.turns.get(self.turn).await.ok().flatten();
         let mut events = self.new_nodes().await;
         let reply = record.as_ref().and_then(|r| r.reply.clone());
-        let open =
-            record.is_some_and(|r| matches!(r.state, TurnState::Queued | TurnState::Running | TurnState::Parked));
+        let open = record.as_ref().is_some_and(is_open);
         events.extend(reply.map(|reply| TurnEvent::End(Arc::new(reply))));
         self.over = !open || self.since.elapsed() > LOOK_MAX;
         if !self.over && events.is_empty() {
@@ -369,7 +384,8 @@ impl Look {
     }
 
     async fn new_nodes(&mut self) -> Vec<TurnEvent> {
-        let nodes = self.stores.trees.tree(self.turn).await.unwrap_or_default();
+        let reading = tokio::time::timeout(TREE_DEADLINE, self.stores.trees.tree(self.turn)).await;
+        let nodes = reading.ok().and_then(Result::ok).unwrap_or_default();
         let seen = &mut self.seen;
         let news = nodes.into_iter().filter(|n| seen.insert(n.call, n.state) != Some(n.state));
         news.map(|n| TurnEvent::Node(Arc::new(n))).collect()
@@ -397,7 +413,7 @@ async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args: Result<Val
         Err(failure) => (None, Some(failure)),
     };
     let cx = call_context(inner, &record, snapshot, fence);
-    let running = inner.running.enter(&cx, &record);
+    let running = inner.running.enter(&record, cx.cancel.clone());
     let mut root = Node::new(id, CallId(0), NodeKind::Turn, now_us());
     root.args = contract::text::one_line(&asked, contract::node::SUMMARY_MAX);
     root.place = Some(Box::new(Place { caller: cx.caller.clone(), session: SessionKey::of(&record.message.address) }));
@@ -471,13 +487,14 @@ fn call_context(inner: &Arc<Inner>, record: &Record, snapshot: Arc<Snapshot>, fe
         cancel: CancellationToken::new(),
         live: inner.tracer.begin(record.id),
         journal: Vec::new(),
+        posted: Vec::new(),
         fence,
         progress: Progress::silent(record.message.address.clone()),
         calls: AtomicU32::new(0),
         nodes: AtomicU32::new(0),
         unwritten: Mutex::default(),
         lost: AtomicBool::new(false),
-        settling: Settling::new(),
+        settling: Settling::new(&record.message.address),
     })
 }
 
@@ -547,9 +564,10 @@ impl Drop for Entered<'_> {
 }
 
 impl Running {
-    pub fn enter(&self, cx: &TurnCx, record: &Record) -> Entered<'_> {
+    /// From here on it can be stopped by `cancel`.
+    pub fn enter(&self, record: &Record, cancel: CancellationToken) -> Entered<'_> {
         let turn = RunningTurn {
-            cancel: cx.cancel.clone(),
+            cancel,
             place: SessionKey::of(&record.message.address),
             caller: record.caller.clone(),
             asked: contract::text::one_line(record.message.text(), 60),
@@ -623,6 +641,16 @@ struct Tellings {
 /// At most one "busy" in this time and conversation.
 const BUSY_EVERY: Duration = Duration::from_secs(5);
 
+/// When a message that was not taken is told of.
+pub(crate) enum Busy {
+    /// Now, with those before it: how many.
+    Now(u32),
+    /// With those that come until then.
+    After(Duration),
+    /// Somebody tells of it already.
+    Counted,
+}
+
 impl Told {
     /// True for the first time since the store went away.
     pub fn store_down(&self, session: &SessionKey) -> bool {
@@ -637,19 +665,31 @@ impl Told {
         }
     }
 
-    /// How many messages a "busy" that is due now stands for.
-    pub fn busy(&self, session: &SessionKey) -> Option<u32> {
+    /// Counts a message that was not taken, and says when to tell of it.
+    pub fn busy(&self, session: &SessionKey) -> Busy {
         let mut told = self.lock();
         if told.busy.len() > TOLD_MAX {
             told.busy.clear();
         }
         let (last, count) = told.busy.entry(session.clone()).or_insert((None, 0));
         *count += 1;
-        if last.is_some_and(|at| at.elapsed() < BUSY_EVERY) {
-            return None;
+        let since = last.map(|at| at.elapsed()).filter(|since| *since < BUSY_EVERY);
+        match (since, *count) {
+            (None, _) => {
+                *last = Some(Instant::now());
+                Busy::Now(std::mem::take(count))
+            }
+            (Some(since), 1) => Busy::After(BUSY_EVERY.saturating_sub(since)),
+            (Some(_), _) => Busy::Counted,
         }
+    }
+
+    /// Messages that nobody was told of yet.
+    pub fn busy_since(&self, session: &SessionKey) -> u32 {
+        let mut told = self.lock();
+        let Some((last, count)) = told.busy.get_mut(session) else { return 0 };
         *last = Some(Instant::now());
-        Some(std::mem::take(count))
+        std::mem::take(count)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Tellings> {

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use contract::{
-    Accepted, Action, Audience, Caller, Code, Failure, Heard, Kind, Message, Notice, Reply, SessionKey, StoreDown,
-    TurnId,
-    records::{Admitted, Record},
+    Accepted, Action, Address, Audience, Caller, Code, Failure, Heard, Kind, Message, Notice, Reply, SessionKey,
+    StoreDown, TurnId,
+    records::{Admitted, Record, TurnState},
 };
 use tracing::{debug, warn};
 
 use crate::{
     commands::{self, Builtin, Command},
     delivery,
-    gateway::Inner,
+    gateway::{Busy, Inner},
     lane::Lanes,
 };
 
@@ -36,21 +36,23 @@ pub(crate) fn caller_of(inner: &Inner, message: &Message) -> Caller {
 
 pub(crate) async fn accept(inner: &Arc<Inner>, message: Message) -> Result<Accepted, StoreDown> {
     let caller = caller_of(inner, &message);
-    let accepted = accept_as(inner, message, caller).await;
-    if accepted.is_ok() {
-        inner.told.store_is_back();
-    }
-    accepted
+    accept_as(inner, message, caller).await
 }
 
 pub(crate) async fn accept_as(inner: &Arc<Inner>, message: Message, caller: Caller) -> Result<Accepted, StoreDown> {
     if !is_for_us(inner, &message, &caller) {
         return Ok(Accepted::NotForUs);
     }
-    match classify(inner, message, &caller).await? {
-        Intent::Answered(accepted) => Ok(accepted),
-        Intent::Turn { message, express } => store(inner, *message, caller, express).await,
+    let address = message.address.clone();
+    let accepted = match classify(inner, message, &caller).await {
+        Ok(Intent::Answered(accepted)) => Ok(accepted),
+        Ok(Intent::Turn { message, express }) => store(inner, *message, caller, express).await,
+        Err(down) => Err(down),
+    };
+    if let Err(down) = &accepted {
+        tell_store_down(inner, &address, down);
     }
+    accepted
 }
 
 /// One gate for messages, commands and buttons.
@@ -119,9 +121,10 @@ async fn cancel(inner: &Inner, caller: &Caller, turn: TurnId) -> Result<Intent, 
     if !same_person(&record.caller, caller) {
         return Ok(signal("only the one who asked can stop it"));
     }
-    let was_open = inner.stores.turns.cancel(turn).await?;
-    inner.running.cancel(turn);
+    // What waits first: should it leave its lane meanwhile, it is among those that run by then.
     inner.lanes.cancel_waiting(&record.session, |r| r.id == turn);
+    inner.running.cancel(turn);
+    let was_open = inner.stores.turns.cancel(turn).await?;
     Ok(signal(if was_open { "stopping it" } else { "it has ended already" }))
 }
 
@@ -149,14 +152,17 @@ async fn try_again(inner: &Arc<Inner>, press: Message, caller: &Caller, turn: Tu
 /// Stops what runs and waits for this person in this conversation; how many turns that were.
 async fn stop(inner: &Inner, message: &Message, caller: &Caller) -> Result<usize, StoreDown> {
     let session = SessionKey::of(&message.address);
+    // What waits first: what leaves its lane meanwhile is among those that run by then.
     let mut turns = inner.lanes.cancel_waiting(&session, |record| same_person(&record.caller, caller));
     turns.extend(inner.running.of_person(&session, caller));
+    turns.dedup();
+    // Felt at once, also while the store is away.
+    for turn in &turns {
+        inner.running.cancel(*turn);
+    }
     let mut stopped = 0;
     for turn in turns {
-        if inner.stores.turns.cancel(turn).await? {
-            stopped += 1;
-        }
-        inner.running.cancel(turn);
+        stopped += usize::from(inner.stores.turns.cancel(turn).await?);
     }
     Ok(stopped)
 }
@@ -168,17 +174,14 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
         session = SessionKey::from_text(format!("{session}!"));
     }
     let record = Record::new(TurnId::new(), session, message, caller);
-    let admitted = match inner.stores.turns.accept(&record).await {
-        Ok(admitted) => admitted,
-        Err(down) => {
-            tell_store_down(inner, &record.message, &down);
-            return Err(down);
-        }
-    };
+    let epoch = inner.lanes.epoch();
+    let admitted = inner.stores.turns.accept(&record).await?;
+    inner.told.store_is_back();
     let show = show(inner, &record);
     match admitted {
         Admitted::Known { id } => {
             debug!(turn = %id, "the same event again");
+            repair(inner, id).await?;
             Ok(Accepted::Turn { id, known: true, show })
         }
         Admitted::Full => {
@@ -187,10 +190,19 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
         }
         Admitted::New { .. } => {
             let id = record.id;
-            Lanes::accepted(inner, record);
+            Lanes::accepted(inner, record, epoch);
             Ok(Accepted::Turn { id, known: false, show })
         }
     }
+}
+
+/// A known turn that is open goes into its lane, should the answer to its acceptance have been lost.
+async fn repair(inner: &Arc<Inner>, turn: TurnId) -> Result<(), StoreDown> {
+    let record = inner.stores.turns.get(turn).await?;
+    if let Some(record) = record.filter(|r| r.state == TurnState::Queued) {
+        Lanes::repair(inner, record);
+    }
+    Ok(())
 }
 
 /// Whether a deferral is private. Answers are for everyone; so are those that turn out to be errors, until the
@@ -199,9 +211,28 @@ fn show(_inner: &Inner, _record: &Record) -> Audience {
     Audience::Everyone
 }
 
-/// One "busy" for all that came while the lane was full.
+/// The first that is not taken is told of at once, those that follow together.
 fn tell_busy(inner: &Arc<Inner>, record: &Record) {
-    let Some(count) = inner.told.busy(&record.session) else { return };
+    match inner.told.busy(&record.session) {
+        Busy::Now(count) => say_busy(inner, record, count),
+        Busy::Counted => {}
+        Busy::After(wait) => {
+            let (inner, record, tasks) = (inner.clone(), record.clone(), inner.tasks.clone());
+            tasks.spawn(async move {
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = inner.stop.cancelled() => {}
+                }
+                let count = inner.told.busy_since(&record.session);
+                if count > 0 {
+                    say_busy(&inner, &record, count);
+                }
+            });
+        }
+    }
+}
+
+fn say_busy(inner: &Arc<Inner>, record: &Record, count: u32) {
     let say = match count {
         1 => "too many messages wait here already; this one was not taken".to_owned(),
         n => format!("too many messages wait here already; the last {n} were not taken"),
@@ -212,13 +243,13 @@ fn tell_busy(inner: &Arc<Inner>, record: &Record) {
 }
 
 /// Told once per conversation until the store is back; best effort.
-fn tell_store_down(inner: &Arc<Inner>, message: &Message, down: &StoreDown) {
+fn tell_store_down(inner: &Arc<Inner>, address: &Address, down: &StoreDown) {
     warn!(cause = %down, "a message cannot be stored; it is not acknowledged");
-    let session = SessionKey::of(&message.address);
+    let session = SessionKey::of(address);
     if !inner.told.store_down(&session) {
         return;
     }
     let failure =
         Failure::new(Code::Store, "I cannot take messages at present").hint("wait a moment: what you sent is not lost");
-    delivery::say_once(inner, &message.address, Reply::notice(Notice::of(&failure, None, None)));
+    delivery::say_once(inner, address, Reply::notice(Notice::of(&failure, None, None)));
 }

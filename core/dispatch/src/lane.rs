@@ -2,12 +2,19 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use contract::{SessionKey, TurnId, records::Record};
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+use tracing::error;
 
-use crate::{gateway::Inner, turn};
+use crate::{
+    gateway::{Entered, Inner},
+    turn::{self, Whence},
+};
 
 /// Sessions that have work, each with a task of its own.
 #[derive(Default)]
@@ -18,59 +25,94 @@ struct State {
     lanes: HashMap<SessionKey, Lane>,
     /// Partitions whose unfinished turns are being read: what is accepted meanwhile waits behind them.
     taking: HashMap<u8, Vec<Record>>,
+    /// Grows before and after unfinished turns are read.
+    epoch: u64,
 }
 
 #[derive(Default)]
 struct Lane {
-    waiting: VecDeque<(Record, bool)>,
+    waiting: VecDeque<(Record, Whence)>,
     current: Option<TurnId>,
 }
 
 impl Lanes {
-    /// A turn that was just accepted. The caller has seen that its partition is ours or being taken.
-    pub fn accepted(inner: &Arc<Inner>, record: Record) {
+    /// Grows whenever unfinished turns are read: what was accepted meanwhile may have been found by that reading.
+    pub fn epoch(&self) -> u64 {
+        self.lock().epoch
+    }
+
+    /// A turn that was just accepted; `epoch` is from before that.
+    pub fn accepted(inner: &Arc<Inner>, record: Record, epoch: u64) {
         let partition = record.session.partition();
-        let ours = {
+        let (ours, whence) = {
             // Both are looked at under one lock: a partition is marked as being taken before its fence is set.
             let mut state = inner.lanes.lock();
             if let Some(buffer) = state.taking.get_mut(&partition) {
                 buffer.push(record);
                 return;
             }
-            inner.fences.get(&record.session).is_some()
+            let whence = if state.epoch == epoch { Whence::New } else { Whence::Doubtful };
+            (inner.fences.get(&record.session).is_some(), whence)
         };
         if ours {
-            Self::push(inner, record, false);
+            Self::push(inner, record, whence);
         }
+    }
+
+    /// A turn that is in the store and perhaps in no lane: the answer to its acceptance was lost.
+    pub fn repair(inner: &Arc<Inner>, record: Record) {
+        // An epoch that never was: whether it is still open is looked up when its turn comes.
+        Self::accepted(inner, record, u64::MAX);
     }
 
     /// From now until [`Lanes::taken`], what is accepted in the partition waits.
     pub fn taking(&self, partition: u8) {
-        self.lock().taking.entry(partition).or_default();
+        let mut state = self.lock();
+        state.epoch += 1;
+        state.taking.entry(partition).or_default();
     }
 
     /// The partition's unfinished turns are known: they come first, in their order.
     pub fn taken(inner: &Arc<Inner>, partition: u8, unfinished: Vec<Record>) {
         for record in unfinished {
-            Self::push(inner, record, true);
+            Self::push(inner, record, Whence::Recovered);
         }
-        let buffered = inner.lanes.lock().taking.remove(&partition).unwrap_or_default();
+        let buffered = {
+            let mut state = inner.lanes.lock();
+            state.epoch += 1;
+            state.taking.remove(&partition).unwrap_or_default()
+        };
         for record in buffered {
-            Self::push(inner, record, false);
+            Self::push(inner, record, Whence::Doubtful);
         }
     }
 
-    fn push(inner: &Arc<Inner>, record: Record, recovered: bool) {
+    /// Another process owns the partition: it takes up what waits here. Should it come back to us, what is under way
+    /// is no hindrance to its being taken up anew. The turns that waited.
+    pub fn lost(&self, partition: u8) -> Vec<TurnId> {
+        let mut state = self.lock();
+        state.taking.remove(&partition);
+        let theirs = state.lanes.iter_mut().filter(|(session, _)| session.partition() == partition);
+        theirs
+            .flat_map(|(_, lane)| {
+                lane.current = None;
+                std::mem::take(&mut lane.waiting)
+            })
+            .map(|(record, _)| record.id)
+            .collect()
+    }
+
+    fn push(inner: &Arc<Inner>, record: Record, whence: Whence) {
         let session = record.session.clone();
-        // From now on it can be watched.
-        inner.tracer.begin(record.id);
         {
             let mut state = inner.lanes.lock();
             let is_new = !state.lanes.contains_key(&session);
             let lane = state.lanes.entry(session.clone()).or_default();
             let known = lane.current == Some(record.id) || lane.waiting.iter().any(|(r, _)| r.id == record.id);
             if !known {
-                lane.waiting.push_back((record, recovered));
+                // From now on it can be watched.
+                inner.tracer.begin(record.id);
+                lane.waiting.push_back((record, whence));
             }
             if !is_new {
                 return;
@@ -80,18 +122,18 @@ impl Lanes {
         inner.tasks.spawn(async move { run(&task, session).await });
     }
 
-    /// The next turn of the lane; an empty lane is removed.
-    fn next(&self, session: &SessionKey) -> Option<(Record, bool)> {
+    /// The next turn of the lane, which can be stopped from here on; an empty lane is removed.
+    fn next<'a>(&self, inner: &'a Inner, session: &SessionKey) -> Option<Next<'a>> {
         let mut state = self.lock();
         let lane = state.lanes.get_mut(session)?;
-        let next = lane.waiting.pop_front();
-        match &next {
-            Some((record, _)) => lane.current = Some(record.id),
-            None => {
-                state.lanes.remove(session);
-            }
-        }
-        next
+        let Some((record, whence)) = lane.waiting.pop_front() else {
+            state.lanes.remove(session);
+            return None;
+        };
+        lane.current = Some(record.id);
+        let cancel = CancellationToken::new();
+        let running = inner.running.enter(&record, cancel.clone());
+        Some(Next { record, whence, cancel, running })
     }
 
     /// Turns that wait in the lane, without the one that runs.
@@ -121,11 +163,28 @@ impl Lanes {
     }
 }
 
+/// A turn that leaves its lane.
+struct Next<'a> {
+    record: Record,
+    whence: Whence,
+    cancel: CancellationToken,
+    running: Entered<'a>,
+}
+
 async fn run(inner: &Arc<Inner>, session: SessionKey) {
-    // A turn that still waits when we leave stays in the store; the next owner takes it up.
-    while !inner.stop.is_cancelled() {
+    loop {
         let Ok(_place) = inner.places.acquire().await else { return };
-        let Some((record, recovered)) = inner.lanes.next(&session) else { return };
-        turn::run(inner, record, recovered).await;
+        // A turn that still waits when we leave stays in the store; the next owner takes it up.
+        if inner.stop.is_cancelled() {
+            return;
+        }
+        let Some(Next { record, whence, cancel, running }) = inner.lanes.next(inner, &session) else { return };
+        let turn = record.id;
+        if AssertUnwindSafe(turn::run(inner, record, whence, cancel)).catch_unwind().await.is_err() {
+            // It is in the store and taken up at the next start; those behind it go on.
+            error!(%turn, "a turn panicked outside of its answer");
+            inner.tracer.forget(turn);
+        }
+        drop(running);
     }
 }

@@ -87,6 +87,9 @@ async fn take(inner: &Arc<Inner>, owned: &[Owned]) {
             None => {
                 warn!(partition, "another process owns this partition now");
                 inner.fences.set(partition, None);
+                for turn in inner.lanes.lost(partition) {
+                    inner.tracer.forget(turn);
+                }
             }
             Some(fence) => take_up(inner, partition, fence).await,
         }
@@ -111,7 +114,7 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
     let mut waiting = Vec::new();
     for record in unfinished {
         match record.state {
-            TurnState::Answered => delivery::resume(inner, &record),
+            TurnState::Answered => delivery::resume(inner, &record, fence),
             TurnState::Parked | TurnState::Merged(_) | TurnState::Done => {}
             TurnState::Queued | TurnState::Running if record.session.as_str().starts_with(INVOKED) => {
                 end_invoked(inner, fence, record);

@@ -357,7 +357,10 @@ impl Flusher {
                 self.tracer.forget(line.turn);
             }
         }
-        self.ended.clear();
+        // Also those whose lines did not fit.
+        for turn in self.ended.drain(..) {
+            self.tracer.forget(turn);
+        }
         self.tracer.backlog.store(0, Ordering::Relaxed);
         true
     }

@@ -9,7 +9,7 @@ use std::{
 
 use contract::{
     CallId, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, State,
-    records::{Change, ChangeError, DeliveryState, Item, Record, TurnLine},
+    records::{Change, ChangeError, DeliveryState, Item, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
 };
@@ -27,7 +27,7 @@ use crate::{
     progress::Progress,
 };
 
-/// A turn that was taken up this often is answered `crashed`, unrun.
+/// A turn in whose lives the process died this often is answered `crashed`, unrun.
 const LIVES_MAX: u32 = 3;
 /// Steps of a turn, planner's answers included.
 const STEPS_MAX: usize = 10;
@@ -41,37 +41,87 @@ pub(crate) fn now_us() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Runs a turn to its stored reply. `recovered`: it may have been under way when a process died.
-pub(crate) async fn run(inner: &Arc<Inner>, mut record: Record, recovered: bool) {
-    let Some(fence) = inner.fences.get(&record.session) else { return };
-    let crashed = recovered && record.lives >= LIVES_MAX;
+/// Where a turn that leaves its lane came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whence {
+    /// Accepted here and never run.
+    New,
+    /// It may have been run already, by whoever found it in the store first.
+    Doubtful,
+    /// Found in the store: it may have been under way when a process died.
+    Recovered,
+}
+
+/// Runs a turn to its stored reply.
+pub(crate) async fn run(inner: &Arc<Inner>, record: Record, whence: Whence, cancel: CancellationToken) {
+    let id = record.id;
+    let ended = match taken_up(inner, record, whence).await {
+        Some(turn) => to_its_reply(inner, turn, cancel).await,
+        None => Err(Over),
+    };
+    if ended.is_err() {
+        inner.tracer.forget(id);
+    }
+}
+
+/// A turn that is about to run.
+struct TakenUp {
+    record: Record,
+    fence: Fence,
+    recovered: bool,
+    /// The process died too often while it ran.
+    crashed: bool,
+}
+
+/// The record as it stands, in its new life where it has one. Nothing when it is not ours or has been answered.
+async fn taken_up(inner: &Inner, mut record: Record, whence: Whence) -> Option<TakenUp> {
+    let fence = inner.fences.get(&record.session)?;
+    let mut recovered = whence == Whence::Recovered;
+    if whence == Whence::Doubtful {
+        record = read_again(inner, record.id).await?;
+        recovered = record.state == TurnState::Running;
+    }
+    let crashed = recovered && record.lives + 1 >= LIVES_MAX;
     if recovered && !crashed {
-        match persist(inner, fence, &record, &[Change::Life]).await {
-            Ok(()) => record.lives += 1,
-            Err(Over) => return,
+        persist(inner, fence, &record, &[Change::Life]).await.ok()?;
+        record.lives += 1;
+    }
+    Some(TakenUp { record, fence, recovered, crashed })
+}
+
+/// The record of a turn, unless it has been answered.
+async fn read_again(inner: &Inner, turn: contract::TurnId) -> Option<Record> {
+    loop {
+        match inner.stores.turns.get(turn).await {
+            Ok(record) => return record.filter(|r| matches!(r.state, TurnState::Queued | TurnState::Running)),
+            Err(_) => tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(500)) => {}
+                () = inner.kill.cancelled() => return None,
+            },
         }
     }
-    let cx = context(inner, &record, fence);
-    let _running = inner.running.enter(&cx, &record);
+}
+
+async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationToken) -> Result<(), Over> {
+    let TakenUp { record, fence, recovered, crashed } = turn;
+    let cx = context(inner, &record, fence, cancel);
     if record.cancelled {
         cx.cancel.cancel();
     }
-    let started_us = now_us();
-    let root = Arc::new(root_node(&cx, &record, started_us));
+    let root = Arc::new(root_node(&cx, &record, now_us()));
     inner.tracer.start(&cx.live, &root);
     if recovered {
         delivery::resume_posts(&cx, &record);
-        mark_interrupted(&cx);
+        mark_interrupted(&cx, if crashed { CallId(u32::MAX) } else { CallId(cx.life * 1_000) });
     }
     let reply = if crashed { crash_reply(&cx) } else { answer_with_progress(&cx, &record).await };
     if cx.lost.load(Ordering::Relaxed) || inner.kill.is_cancelled() {
-        inner.tracer.forget(cx.id);
-        return;
+        return Err(Over);
     }
-    finish(&cx, &record, dressed(&cx, reply), &root).await;
+    finish(&cx, &record, dressed(&cx, reply), &root).await
 }
 
-fn context(inner: &Arc<Inner>, record: &Record, fence: Fence) -> Arc<TurnCx> {
+fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: CancellationToken) -> Arc<TurnCx> {
     let snapshot = inner.snapshot.load_full();
     let limits = snapshot.policies.limits(&record.caller);
     Arc::new(TurnCx {
@@ -84,16 +134,17 @@ fn context(inner: &Arc<Inner>, record: &Record, fence: Fence) -> Arc<TurnCx> {
         limits,
         snapshot,
         life: record.lives,
-        cancel: CancellationToken::new(),
+        cancel,
         live: inner.tracer.begin(record.id),
         journal: record.journal.clone(),
+        posted: record.deliveries.iter().map(|d| d.n).filter(|n| *n != 0).collect(),
         fence: Some(fence),
         progress: Progress::new(inner, record),
         calls: AtomicU32::new(0),
         nodes: AtomicU32::new(0),
         unwritten: Mutex::default(),
         lost: AtomicBool::new(false),
-        settling: Settling::new(),
+        settling: Settling::new(&record.message.address),
     })
 }
 
@@ -117,7 +168,8 @@ fn asked(record: &Record) -> String {
 /// The answer, with signs of life while it is in the making.
 async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Reply {
     let mut answer = pin!(AssertUnwindSafe(answer(cx, record)).catch_unwind());
-    let mut signs = pin!(cx.progress.run(cx).fuse());
+    // Signs of life go through an adapter's code too; a crash there costs the signs, not the answer.
+    let mut signs = pin!(AssertUnwindSafe(cx.progress.run(cx)).catch_unwind().map(drop).fuse());
     let reply = loop {
         tokio::select! {
             biased;
@@ -141,13 +193,23 @@ async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
     let planner = cx.inner.planner.clone();
     while steps.len() <= STEPS_MAX {
         let view = TurnView { record, caller: &cx.caller, snapshot: &cx.snapshot, steps: &steps };
-        match planner.next(&view, &NoDraft).await {
+        match in_time(cx, planner.next(&view, &NoDraft)).await {
             Ok(Step::Answer(reply)) => return reply,
             Ok(Step::Calls(calls)) => steps.push(batch::run(cx, None, calls).await),
             Err(failure) => return failure_reply(cx, &failure),
         }
     }
     failure_reply(cx, &Failure::new(Code::LimitReached, "it took more steps than one message may take"))
+}
+
+/// A planner that does not answer is left when the turn is stopped or its time is over.
+async fn in_time(cx: &TurnCx, planning: impl Future<Output = Result<Step, Failure>>) -> Result<Step, Failure> {
+    tokio::select! {
+        biased;
+        step = planning => step,
+        () = cx.cancel.cancelled() => Err(Failure::new(Code::Cancelled, "stopped, as you asked")),
+        () = tokio::time::sleep_until(cx.deadline) => Err(Failure::new(Code::Timeout, "the time for this message is over")),
+    }
 }
 
 struct NoDraft;
@@ -157,14 +219,13 @@ impl Draft for NoDraft {
 }
 
 /// Calls that an earlier life began and never ended stay readable in the tree. Behind: the turn does not wait for it.
-fn mark_interrupted(cx: &Arc<TurnCx>) {
+fn mark_interrupted(cx: &Arc<TurnCx>, this_life: CallId) {
     let cx = cx.clone();
     let tasks = cx.inner.tasks.clone();
     tasks.spawn(async move {
-        let Ok(nodes) = cx.inner.stores.trees.tree(cx.id).await else { return };
-        let first_of_this_life = CallId(cx.life * 1_000);
+        let Ok(nodes) = cx.inner.tree(cx.id).await else { return };
         for mut node in nodes.into_iter().filter(|n| n.state == State::Running && n.kind != NodeKind::Turn) {
-            if node.call < first_of_this_life {
+            if node.call < this_life {
                 node.state = State::Interrupted;
                 cx.inner.tracer.ended_earlier(&cx.live, &Arc::new(node));
             }
@@ -193,7 +254,7 @@ fn dressed(cx: &TurnCx, reply: Reply) -> Reply {
 }
 
 /// Stores the reply, then hands it to delivery.
-async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node>) {
+async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node>) -> Result<(), Over> {
     let inner = &cx.inner;
     let mut changes = std::mem::take(&mut *cx.unwritten.lock().unwrap_or_else(PoisonError::into_inner));
     let to = &record.message.address;
@@ -213,20 +274,18 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     let item = Item { turn: cx.id, asked: asked(record), answered: crate::say::plain(&reply) };
     changes.push(Change::Finish { reply: reply.clone(), deliveries: deliveries.clone(), item: Some(item) });
     cx.settling.keep_message(keep_message);
-    let settled = if pull { cx.settling.settle() } else { None };
-    if settled.is_some() {
-        changes.push(Change::Done { keep_message, keep_reply: true });
+    if pull {
+        changes.extend(cx.settling.settle());
     }
-    let Some(fence) = cx.fence else { return };
-    if persist(inner, fence, record, &changes).await.is_err() {
-        inner.tracer.forget(cx.id);
-        return;
-    }
+    let Some(fence) = cx.fence else { return Err(Over) };
+    persist(inner, fence, record, &changes).await?;
     let reply = Arc::new(reply);
     end_tree(cx, record, root, &reply);
     for delivery in deliveries {
-        delivery::enqueue(inner, delivery::Job::new(record, delivery, reply.clone(), cx.settling.clone()));
+        let of = (cx.id, &cx.session);
+        delivery::enqueue(inner, delivery::Job::new(of, delivery, reply.clone(), cx.settling.clone(), cx.fence));
     }
+    Ok(())
 }
 
 fn end_tree(cx: &TurnCx, record: &Record, root: &Arc<Node>, reply: &Arc<Reply>) {
