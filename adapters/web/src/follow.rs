@@ -65,7 +65,11 @@ impl Follower<'_> {
                 match event {
                     TurnEvent::Node(node) => self.node(&node).await?,
                     TurnEvent::Draft(text) => self.send("draft", json!({ "text": &*text })).await?,
-                    TurnEvent::End(reply) => return self.end(&Standing::Replied(reply)).await,
+                    TurnEvent::End(reply) => {
+                        // A feed that was read slowly has left nodes out.
+                        self.past().await?;
+                        return self.end(&Standing::Replied(reply)).await;
+                    }
                 }
             }
             match standing(&self.app.gateway, self.turn).await {

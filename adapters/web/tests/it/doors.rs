@@ -1,6 +1,9 @@
 //! Who is let in, what is said at the door, and how it closes.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use reqwest::Method;
 use serde_json::json;
@@ -9,7 +12,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::world::{ADMIN, DESKTOP, World, read, shared, world, world_of_loopback};
+use crate::world::{ADMIN, DESKTOP, World, read, shared, until, world, world_of, world_of_loopback};
 
 /// A request as it is written, and the answer's head and body.
 async fn raw(world: &World, request: &str) -> String {
@@ -88,6 +91,32 @@ async fn a_token_is_needed_once_there_are_tokens() {
 }
 
 #[tokio::test]
+async fn a_token_is_read_anew_and_one_that_cannot_be_read_lets_nobody_in() {
+    let now = Arc::new(Mutex::new(Some("first")));
+    let read_now = now.clone();
+    let token = web::token(move || {
+        let text = *read_now.lock().unwrap();
+        async move { text.map(Into::into) }
+    });
+    let world = world_of(contract::Platform::Mcp, token).await;
+    let enters = async |token: &str| world.get("/v1/tools", Some(token)).await.0 == 200;
+    assert!(enters("first").await && !enters("second").await);
+    *now.lock().unwrap() = Some("second");
+    until("the new token counts", || enters("second")).await;
+    assert!(!enters("first").await);
+    *now.lock().unwrap() = None;
+    until("no token counts", async || !enters("second").await).await;
+    assert!(!enters("").await);
+}
+
+#[tokio::test]
+async fn a_client_of_a_platform_without_a_way_back_is_told_so() {
+    let world = world_of(contract::Platform::Web, web::token(|| async { Some("t".into()) })).await;
+    let (status, problem) = world.say(Some("t"), json!({ "text": "/sleep 1" })).await;
+    assert_eq!((status, &problem["code"]), (501, &json!("unavailable")));
+}
+
+#[tokio::test]
 async fn readiness_lists_conditions_and_words_are_for_operators() {
     let world = world().await;
     world.gateway.gateway.health().set("telegram/main", contract::seams::Condition::Degraded("secret-host".into()));
@@ -146,12 +175,12 @@ async fn streams_and_waits_end_at_shutdown() {
         let world = world.clone();
         async move { world.say(Some(DESKTOP), json!({ "text": "/sleep 1", "conversation": "default" })).await }
     });
-    crate::world::until("the message waits", || async { world.gateway.gateway.load().0 > 0 }).await;
+    until("the message waits", || async { world.gateway.gateway.load().0 > 0 }).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     world.shutdown.cancel();
     while stream.chunk().await.unwrap().is_some() {}
     assert_eq!(waiting.await.unwrap().0, 202);
-    crate::world::until("the interface has ended", || async { world.web.join.is_finished() }).await;
+    until("the interface has ended", || async { world.web.join.is_finished() }).await;
     assert!(TcpStream::connect(world.web.addr).await.is_err());
 }
 

@@ -103,6 +103,11 @@ pub async fn world() -> World {
     open(Some(fixed(ADMIN)), clients).await
 }
 
+/// With one client of a platform, under a token of the test's.
+pub async fn world_of(platform: Platform, token: web::Token) -> World {
+    open(None, vec![web::Client { name: "one".into(), token, platform, tenant: None }]).await
+}
+
 /// Without any token.
 pub async fn world_of_loopback() -> World {
     open(None, Vec::new()).await
