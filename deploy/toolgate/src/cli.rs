@@ -193,7 +193,7 @@ pub struct Who {
     #[arg(long, value_name = "ID")]
     pub space: Option<String>,
     /// Channel or chat id
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_negative_numbers = true)]
     pub conversation: Option<String>,
     /// The person's id
     #[arg(long, value_name = "ID")]

@@ -6,7 +6,7 @@ Examples:
   toolgate check                                 is my configuration right?
   toolgate up                                    run it
   toolgate policy explain --platform telegram --tool order_refund
-  toolgate trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007 what did that message cause?
+  toolgate trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007  what did that message cause?
 
 Exit codes: 0 done, 1 failed, 2 wrong command line, 75 start me again, 78 bad configuration.
 Any key of the configuration can be replaced by a variable: TOOLGATE__STORE=redis://127.0.0.1:6379/0";
