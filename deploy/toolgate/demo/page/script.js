@@ -3,7 +3,7 @@
 import { config } from "./api.js";
 import { start, show, reference } from "./calls.js";
 import { follow, pane } from "./chat.js";
-import { toast } from "./dom.js";
+import { make, toast } from "./dom.js";
 
 const lamp = (id) => (state) => { document.getElementById(id).dataset.state = state; };
 
@@ -13,10 +13,13 @@ function look(part) {
 }
 
 function panes() {
-  const box = document.getElementById("panes");
+  const rail = make("div", { class: "rail", data: { count: String(config.panes.length) } });
   const made = config.panes.map((place) => pane(place, { show: (ref) => { show(ref); look("calls"); } }));
-  box.dataset.count = String(made.length);
-  box.append(...made.map((one) => one.root));
+  rail.append(...made.map((one) => one.root));
+  const to = (one) => () => { one.root.scrollIntoView({ inline: "start", block: "nearest" }); one.composer.focus(); };
+  const tabs = made.map((one) => make("button", { type: "button", text: one.place.title, on: { click: to(one) } }));
+  if (tabs.length > 1) document.getElementById("panes").append(make("nav", { class: "pane-tabs", "aria-label": "Chats" }, ...tabs));
+  document.getElementById("panes").append(rail);
   for (const one of made) follow(one, lamp("light-sim"));
   return made;
 }

@@ -49,10 +49,19 @@ async fn main() -> std::io::Result<()> {
         .route("/control/telegram/say", post(say))
         .route("/control/telegram/press", post(press))
         .with_state(canned)
-        .merge(Playground::new("").routes());
+        .merge(page().routes());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 8790)).await?;
     eprintln!("http://{}/playground", listener.local_addr()?);
     axum::serve(listener, app).await
+}
+
+/// With as many panes as `PANES` says, to see how several stand beside each other.
+fn page() -> Playground {
+    let mut page = Playground::new("");
+    let panes = std::env::var("PANES").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let telegram = page.panes[0].clone();
+    page.panes.resize(panes, telegram);
+    page
 }
 
 /// Moves the times of a canned turn to now; in the file they count from the turn's start.

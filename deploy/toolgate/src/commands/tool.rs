@@ -44,8 +44,10 @@ pub async fn show(config: &Config, name: &str, remote: &Remote) -> Said {
     match ask(config, remote, "/v1/tools", &[("platform", Platform::Console.to_string())]).await {
         Answer::Given(tools) => match tools.as_array().into_iter().flatten().find(|tool| tool["name"] == name) {
             Some(tool) => {
-                let pretty = serde_json::to_string_pretty(tool).expect("a JSON value serializes");
-                Said { text: pretty, json: tool.clone(), exit: Exit::Ok }
+                let pretty = serde_json::to_string_pretty(&tool["parameters"]).expect("a JSON value serializes");
+                let description = tool["description"].as_str().unwrap_or_default();
+                let text = format!("{name}\n{}\n\nparameters\n{pretty}", contract::text::one_line(description, 2_000));
+                Said { text, json: tool.clone(), exit: Exit::Ok }
             }
             None => local,
         },

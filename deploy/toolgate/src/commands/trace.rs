@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     cli::{Exit, Remote, TraceFilter},
-    config::Config,
+    config::{Config, Store},
     ink::{Ink, duration, ending},
     run::{Ended, gateway::open_store},
     table::{self, number, text},
@@ -150,6 +150,12 @@ where
         Err(Trouble::Away(why)) if gateway.may_be_away() => why,
         Err(trouble) => return Err(trouble.said()),
     };
+    if let Store::Sqlite(path) = &config.store
+        && !path.exists()
+    {
+        // Opening would make an empty one.
+        return Err(Said::failed(Exit::Failed, format!("{away}, and there is no store at {}", path.display())));
+    }
     let stores =
         open_store(config).await.map_err(|ended| Said::failed(Exit::Failed, format!("{away}, and {ended}")))?;
     let answer = stored(stores.clone()).await;
