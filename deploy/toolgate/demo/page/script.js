@@ -58,5 +58,7 @@ function colours() {
 colours();
 const [first] = panes();
 tries(first);
+// Whoever has a keyboard can begin to type; on a phone it would only cover the page.
+if (matchMedia("(pointer: fine)").matches) first.composer.focus();
 start(lamp("light-gateway"));
 for (const button of document.querySelectorAll("[data-show]")) button.addEventListener("click", () => look(button.dataset.show));

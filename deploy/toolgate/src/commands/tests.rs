@@ -247,3 +247,120 @@ fn a_folder_that_nobody_named_need_not_be_there() {
     let said = check(config::parse(Some(Path::new("/nowhere/toolgate.yaml")), "tools: [none/]", []));
     assert_eq!(said.exit, Exit::BadConfig);
 }
+
+/// A gateway that answers what a test lets it answer.
+async fn answering(path: &'static str, status: u16, body: Value) -> crate::cli::Remote {
+    // Another test of this process may have installed it already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let status = axum::http::StatusCode::from_u16(status).unwrap();
+    let answer = move || async move { (status, axum::Json(body)) };
+    let app = axum::Router::new().route(path, axum::routing::any(answer));
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let gateway = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(axum::serve(listener, app).into_future());
+    crate::cli::Remote { gateway: Some(gateway), token: None }
+}
+
+fn everything() -> crate::cli::TraceFilter {
+    crate::cli::TraceFilter { failed: false, tool: None, session: None, since: None, limit: 20 }
+}
+
+const TURN: &str = "01KBA7Q3ZJ8M4W0N5RX2VCT007";
+
+#[tokio::test]
+async fn a_trace_is_drawn_with_who_where_and_what() {
+    let body = json!({
+        "turn": TURN, "platform": "telegram", "account": "main", "tenant": "default", "conversation": "-100",
+        "session": "telegram/=main/-/=-100/-", "sender": { "id": "7", "name": "Mia" }, "asked": "/research atlantis",
+        "nodes": [
+            { "call": 1002, "path": "1.1.1", "parent": 1001, "kind": "call", "tool": "read_page", "state": "failed", "layer": "execution",
+              "code": "timeout", "started_us": 1_002_000, "duration_us": 2_002_000, "attempts": 1, "args": "{url: \"x\"}", "detail": "GET /page" },
+            { "call": 1000, "path": null, "parent": null, "kind": "turn", "state": "failed", "code": "step.failed", "started_us": 1_000_000, "duration_us": 2_010_000 },
+            { "call": 1001, "path": "1.1", "parent": 1000, "kind": "call", "tool": "research", "state": "failed", "code": "step.failed", "started_us": 1_001_000, "duration_us": 2_005_000 },
+            { "call": 1003, "kind": "something new", "state": "also new", "code": "code.of.tomorrow", "started_us": 1_001_500, "tool": "later" },
+        ],
+    });
+    let remote = answering("/v1/traces/{turn}", 200, body).await;
+    let folder = Folder::new();
+    let said = turn(&folder.config(), TURN, &remote).await;
+    let text: String =
+        said.text.lines().filter(|line| !line.starts_with("started ")).map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+        reference  01KBA7Q3ZJ8M4W0N5RX2VCT007
+        where      telegram / main / -100
+        who        Mia
+        tenant     default
+        session    telegram/=main/-/=-100/-
+        asked      /research atlantis
+
+        ✗ turn                        +0 µs      2.01 s  execution · step.failed
+        ├─ ✗ research 1.1           +1.0 ms      2.00 s  execution · step.failed
+        │  └─ ✗ read_page 1.1.1     +2.0 ms      2.00 s  execution · timeout  {url: "x"}
+        │       GET /page
+        └─ ? later                  +1.5 ms           …  unknown
+    "#]].assert_eq(&text);
+    assert_eq!(turn(&folder.config(), "no reference", &remote).await.exit, Exit::Usage);
+}
+
+#[tokio::test]
+async fn turns_and_stats_are_tables() {
+    let body = json!({ "traces": [{ "turn": TURN, "state": "denied", "code": "denied", "platform": "telegram", "sender": "7",
+        "asked": "/order_refund \u{1b}[2J A-17 5", "calls": 1, "started_us": 0, "duration_us": 640 }] });
+    let remote = answering("/v1/traces", 200, body).await;
+    let folder = Folder::new();
+    let said = turns(&folder.config(), &everything(), &remote).await;
+    let row = said.text.lines().nth(1).unwrap().to_owned();
+    assert!(row.contains(TURN) && row.ends_with("640 µs  permission · denied") && !row.contains('\u{1b}'), "{row}");
+
+    let body = json!({ "tools": [{ "tool": "sleep", "calls": 8, "ok": 7, "failed": { "timeout": 1 }, "p50_us": 50_900, "p95_us": 61_000 }] });
+    let said =
+        stats(&folder.config(), std::time::Duration::from_secs(60), &answering("/v1/stats", 200, body).await).await;
+    folder.check(&said, expect![[r#"
+        TOOL   CALLS      OK    P50    P95  FAILURES
+        sleep      8  87.5 %  50 ms  61 ms  1 timeout
+    "#]]);
+}
+
+#[tokio::test]
+async fn a_problem_of_the_gateway_is_told_with_its_layer() {
+    let body = json!({
+        "title": "invalid arguments", "detail": "'weather' cannot run with these arguments: one thing is wrong",
+        "code": "args.invalid", "layer": "validation", "reference": TURN, "usage": "/weather city",
+        "problems": [{ "path": "city", "expected": "text", "hint": "for example Oslo" }],
+    });
+    let remote = answering("/v1/tools/{name}/invoke", 422, body).await;
+    let who = on_telegram("7");
+    let asked = crate::cli::Invoke { name: "weather".into(), params: "{}".into(), who, remote };
+    let folder = Folder::new();
+    let said = invoke(&folder.config(), &asked).await;
+    folder.check(&said, expect![[r#"
+        'weather' cannot run with these arguments: one thing is wrong
+          city: expected text, but it is missing (for example Oslo)
+          usage: /weather city
+          validation · args.invalid
+          toolgate trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007
+    "#]]);
+    assert_eq!(said.exit, Exit::Failed);
+}
+
+#[tokio::test]
+async fn readiness_decides_the_exit_code() {
+    let folder = Folder::new();
+    let conditions =
+        json!({ "ready": false, "conditions": [{ "part": "store", "state": "degraded", "says": "away" }] });
+    let said = health(&folder.config(), &answering("/readyz", 503, conditions).await).await;
+    assert_eq!((said.text.as_str(), said.exit), ("not ready\nstore: degraded away", Exit::Failed));
+    let said = health(&folder.config(), &answering("/readyz", 200, json!({ "ready": true })).await).await;
+    assert_eq!((said.text.as_str(), said.exit), ("ready", Exit::Ok));
+}
+
+#[tokio::test]
+async fn without_gateway_and_store_nothing_is_made() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = Folder::new();
+    let config = folder.loaded("listen: 127.0.0.1:1").unwrap().config;
+    let remote = crate::cli::Remote { gateway: None, token: None };
+    let said = turns(&config, &everything(), &remote).await;
+    assert_eq!(said.exit, Exit::Failed);
+    assert!(!folder.0.path().join("toolgate.db").exists());
+}
