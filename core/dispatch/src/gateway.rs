@@ -2,24 +2,18 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU32},
-    },
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use contract::{
-    Accepted, Address, Call, CallId, CallPath, Caller, Code, Core, Failure, Feed, Health, Inbox, Kind, Message, Node,
-    NodeKind, Notice, Outcome, Outlet, Place, Platform, Reply, Sender, SessionKey, Source, StoreDown, TurnEvent,
-    TurnId, TurnStream,
-    message::Heard,
-    records::{Admitted, Change, Record, Stores, ToolStats, TurnLine, TurnQuery, TurnState},
-    seams::Fence,
+    Accepted, Address, Caller, Core, Failure, Feed, Health, Inbox, Message, Node, Outcome, Outlet, Platform, Reply,
+    Source, StoreDown, TurnEvent, TurnId, TurnStream,
+    records::{Record, Stores, ToolStats, TurnLine, TurnQuery},
 };
-use futures_util::{StreamExt, stream};
+use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -27,24 +21,17 @@ use tools::Resources;
 use tracing::warn;
 
 use crate::{
-    batch,
     builtin::Desk,
-    call::TurnCx,
-    delivery::{Deliveries, Settling},
-    intake,
+    delivery::Deliveries,
+    intake, invoke,
     lane::Lanes,
-    planner::{Commands, Planned, Planner},
-    progress::Progress,
+    planner::{Commands, Planner},
     recovery::{self, Fences},
+    running::{Running, Told},
     snapshot::{Snapshot, ToolList},
     trace::{Flusher, TraceHealth, Tracer},
-    turn::{now_ms, now_us, persist_of},
+    watch::{LOOK_EVERY, TREE_DEADLINE, is_open},
 };
-
-/// What marks the records of calls by themselves; no session key begins with it.
-pub(crate) const INVOKED: &str = "!invoke/";
-/// Conversations that are told once are remembered up to this many.
-const TOLD_MAX: usize = 10_000;
 
 /// What operators may set.
 #[derive(Debug, Clone)]
@@ -292,7 +279,7 @@ impl Gateway {
 
     /// Runs one call without lane, session or delivery, through the same gate, guard, journal and tree.
     pub async fn invoke(&self, caller: Caller, tool: &str, args: Result<Value, Failure>) -> Invoked {
-        invoke(&self.inner, caller, tool, args).await
+        invoke::invoke(&self.inner, caller, tool, args).await
     }
 
     /// [`Gateway::invoke`] with the arguments as JSON text: read exactly, integers digit for digit.
@@ -328,371 +315,5 @@ impl Inner {
 impl Inbox for Gateway {
     async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
         intake::accept(&self.inner, message).await
-    }
-}
-
-/// Trees decide nothing: whoever reads one waits no longer than this.
-pub(crate) const TREE_DEADLINE: Duration = Duration::from_secs(3);
-/// How often a turn that runs elsewhere is looked at while somebody watches.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long such a turn is watched without an end.
-const LOOK_MAX: Duration = Duration::from_secs(3_600);
-
-#[async_trait]
-impl Feed for Inner {
-    async fn watch(&self, turn: TurnId) -> TurnStream {
-        if let Some(live) = self.tracer.watch(turn) {
-            return live;
-        }
-        let look = Look { stores: self.stores.clone(), turn, seen: HashMap::new(), since: Instant::now(), over: false };
-        let looks = stream::unfold(look, |look| async move { look.next().await });
-        looks.map(stream::iter).flatten().boxed()
-    }
-}
-
-fn is_open(record: &Record) -> bool {
-    matches!(record.state, TurnState::Queued | TurnState::Running | TurnState::Parked)
-}
-
-/// Watches a turn in the store: one that has ended, or that runs elsewhere.
-struct Look {
-    stores: Stores,
-    turn: TurnId,
-    seen: HashMap<CallId, contract::State>,
-    since: Instant,
-    over: bool,
-}
-
-impl Look {
-    async fn next(mut self) -> Option<(Vec<TurnEvent>, Self)> {
-        if self.over {
-            return None;
-        }
-        if !self.seen.is_empty() || self.since.elapsed() > LOOK_EVERY {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-        let record = self.stores.turns.get(self.turn).await.ok().flatten();
-        let mut events = self.new_nodes().await;
-        let reply = record.as_ref().and_then(|r| r.reply.clone());
-        let open = record.as_ref().is_some_and(is_open);
-        events.extend(reply.map(|reply| TurnEvent::End(Arc::new(reply))));
-        self.over = !open || self.since.elapsed() > LOOK_MAX;
-        if !self.over && events.is_empty() {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-        Some((events, self))
-    }
-
-    async fn new_nodes(&mut self) -> Vec<TurnEvent> {
-        let reading = tokio::time::timeout(TREE_DEADLINE, self.stores.trees.tree(self.turn)).await;
-        let nodes = reading.ok().and_then(Result::ok).unwrap_or_default();
-        let seen = &mut self.seen;
-        let news = nodes.into_iter().filter(|n| seen.insert(n.call, n.state) != Some(n.state));
-        news.map(|n| TurnEvent::Node(Arc::new(n))).collect()
-    }
-}
-
-async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args: Result<Value, Failure>) -> Invoked {
-    let id = TurnId::new();
-    let snapshot = inner.snapshot.load_full();
-    let name = snapshot.resolve(&caller, tool).map_or_else(|| tool.to_owned(), |t| t.name.to_string());
-    let once = snapshot.resolve(&caller, &name).is_some_and(|t| !t.is_repeatable());
-    let (args, unreadable) = match args {
-        Ok(args) => (args, None),
-        Err(failure) => (Value::Null, Some(failure)),
-    };
-    let asked = format!("/{name} {}", crate::summary::summary(&args));
-    let record = Record::new(id, session_of_call(inner, id), call_message(&caller, id, &asked), caller);
-    // A once call has a record, so that a crash can tell what is known of it; others pay nothing.
-    let recorded = match once && unreadable.is_none() {
-        true => accept_call(inner, &record).await,
-        false => Ok(None),
-    };
-    let (fence, refused) = match recorded {
-        Ok(fence) => (fence, unreadable),
-        Err(failure) => (None, Some(failure)),
-    };
-    let cx = call_context(inner, &record, snapshot, fence);
-    let running = inner.running.enter(&record, cx.cancel.clone());
-    let mut root = Node::new(id, CallId(0), NodeKind::Turn, now_us());
-    root.args = contract::text::one_line(&asked, contract::node::SUMMARY_MAX);
-    root.place = Some(Box::new(Place { caller: cx.caller.clone(), session: SessionKey::of(&record.message.address) }));
-    inner.tracer.start(&cx.live, &Arc::new(root.clone()));
-    let call = Call { path: CallPath::top(1, 1), tool: name.clone(), args };
-    let mut outcomes = batch::run(&cx, None, vec![Planned { call, unreadable: refused }]).await;
-    drop(running);
-    let outcome = outcomes.pop().unwrap_or_else(|| lost_outcome(&name));
-    let reply = match &outcome.result {
-        Ok(value) => Reply::text(crate::summary::summary(value)),
-        Err(failure) => Reply::notice(Notice::of(failure, Some(&name), Some(id))),
-    };
-    if let Some(fence) = fence {
-        end_call(&cx, fence, &record, &reply).await;
-    }
-    end_call_tree(&cx, root, &outcome, &asked, reply);
-    Invoked { turn: id, outcome }
-}
-
-/// A session of the call's own, in a partition that is ours.
-fn session_of_call(inner: &Inner, id: TurnId) -> SessionKey {
-    let candidates = (0..256).map(|n| SessionKey::from_text(format!("{INVOKED}{id}/{n}")));
-    let mut ours = candidates.filter(|session| inner.fences.get(session).is_some());
-    ours.next().unwrap_or_else(|| SessionKey::from_text(format!("{INVOKED}{id}")))
-}
-
-fn call_message(caller: &Caller, id: TurnId, asked: &str) -> Message {
-    let mut address = Address::new(caller.platform, &caller.account, &caller.conversation);
-    address.space.clone_from(&caller.space);
-    address.thread.clone_from(&caller.thread);
-    Message {
-        key: format!("invoke:{id}"),
-        address,
-        sender: Sender { id: caller.sender.id.clone(), name: caller.sender.name.clone() },
-        roles: Vec::new(),
-        kind: Kind::Text { text: asked.to_owned() },
-        heard: Heard::Direct,
-        files: Vec::new(),
-        quote: None,
-        from_bot: false,
-        locale: None,
-        at_ms: now_ms(),
-    }
-}
-
-async fn accept_call(inner: &Inner, record: &Record) -> Result<Option<Fence>, Failure> {
-    let away = |why: String| {
-        Failure::new(Code::Store, "it was not started: we could not write down that it starts")
-            .cause(contract::Private::new(why))
-    };
-    let fence = inner.fences.get(&record.session).ok_or_else(|| away("no partition is held".into()))?;
-    match inner.stores.turns.accept(record).await {
-        Ok(Admitted::New { .. }) => Ok(Some(fence)),
-        Ok(Admitted::Known { .. } | Admitted::Full) => Err(away("the record of a new call was refused".into())),
-        Err(down) => Err(away(down.to_string())),
-    }
-}
-
-fn call_context(inner: &Arc<Inner>, record: &Record, snapshot: Arc<Snapshot>, fence: Option<Fence>) -> Arc<TurnCx> {
-    let limits = snapshot.policies.limits(&record.caller);
-    Arc::new(TurnCx {
-        inner: inner.clone(),
-        id: record.id,
-        session: record.session.clone(),
-        caller: record.caller.clone(),
-        address: None,
-        deadline: tokio::time::Instant::now() + limits.turn_timeout,
-        limits,
-        snapshot,
-        life: 0,
-        cancel: CancellationToken::new(),
-        live: inner.tracer.begin(record.id),
-        journal: Vec::new(),
-        posted: Vec::new(),
-        fence,
-        progress: Progress::silent(record.message.address.clone()),
-        calls: AtomicU32::new(0),
-        nodes: AtomicU32::new(0),
-        unwritten: Mutex::default(),
-        lost: AtomicBool::new(false),
-        settling: Settling::new(&record.message.address),
-    })
-}
-
-async fn end_call(cx: &TurnCx, fence: Fence, record: &Record, reply: &Reply) {
-    let mut changes = std::mem::take(&mut *cx.unwritten.lock().unwrap_or_else(PoisonError::into_inner));
-    changes.push(Change::Finish { reply: reply.clone(), deliveries: Vec::new(), item: None });
-    if cx.settling.settle().is_some() {
-        changes.push(Change::Done { keep_message: false, keep_reply: true });
-    }
-    // The client has waited for the call, not for the record: when the store is away, recovery ends it.
-    let writing = persist_of(&cx.inner, fence, record.id, &record.session, &changes);
-    let _ = tokio::time::timeout(Duration::from_secs(3), writing).await;
-}
-
-fn end_call_tree(cx: &TurnCx, mut root: Node, outcome: &Outcome, asked: &str, reply: Reply) {
-    let duration_us = now_us().saturating_sub(root.started_us);
-    root.duration_us = Some(duration_us);
-    root.state = outcome.state;
-    root.code = outcome.result.as_ref().err().map(Failure::true_code);
-    let line = TurnLine {
-        turn: cx.id,
-        state: root.state,
-        code: root.code,
-        platform: cx.caller.platform,
-        tenant: cx.caller.tenant.clone(),
-        session: root.place.as_ref().map_or_else(|| cx.session.clone(), |p| p.session.clone()),
-        sender: cx.caller.sender.id.clone(),
-        asked: contract::text::one_line(asked, contract::node::SUMMARY_MAX),
-        calls: cx.calls.load(std::sync::atomic::Ordering::Relaxed),
-        started_us: root.started_us,
-        duration_us,
-    };
-    cx.inner.tracer.ended(&cx.live, &Arc::new(root));
-    cx.inner.tracer.close(&cx.live, &Arc::new(reply), line);
-}
-
-fn lost_outcome(tool: &str) -> Outcome {
-    Outcome {
-        path: CallPath::top(1, 1),
-        tool: tool.to_owned(),
-        state: contract::State::Failed,
-        result: Err(Failure::fatal(Code::Internal, "a batch of one call gave no outcome")),
-        repeatable: false,
-        took_us: 0,
-    }
-}
-
-/// The turns that run in this process.
-#[derive(Default)]
-pub(crate) struct Running(Mutex<HashMap<TurnId, RunningTurn>>);
-
-struct RunningTurn {
-    cancel: CancellationToken,
-    place: SessionKey,
-    caller: Caller,
-    asked: String,
-    since: Instant,
-}
-
-/// Leaves the list when it is dropped.
-pub(crate) struct Entered<'a>(&'a Running, TurnId);
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        self.0.lock().remove(&self.1);
-    }
-}
-
-impl Running {
-    /// From here on it can be stopped by `cancel`.
-    pub fn enter(&self, record: &Record, cancel: CancellationToken) -> Entered<'_> {
-        let turn = RunningTurn {
-            cancel,
-            place: SessionKey::of(&record.message.address),
-            caller: record.caller.clone(),
-            asked: contract::text::one_line(record.message.text(), 60),
-            since: Instant::now(),
-        };
-        self.lock().insert(record.id, turn);
-        Entered(self, record.id)
-    }
-
-    pub fn cancel(&self, turn: TurnId) {
-        if let Some(running) = self.lock().get(&turn) {
-            running.cancel.cancel();
-        }
-    }
-
-    pub fn of_person(&self, place: &SessionKey, caller: &Caller) -> Vec<TurnId> {
-        let running = self.lock();
-        let theirs = running.iter().filter(|(_, t)| t.place == *place && t.caller.sender.id == caller.sender.id);
-        theirs.map(|(id, _)| *id).collect()
-    }
-
-    /// Other turns of the place: id, what was asked, for how many seconds.
-    pub fn of_session(&self, place: &SessionKey, but: TurnId) -> Vec<(TurnId, String, u64)> {
-        let running = self.lock();
-        let here = running.iter().filter(|(id, t)| t.place == *place && **id != but);
-        here.map(|(id, t)| (*id, t.asked.clone(), t.since.elapsed().as_secs())).collect()
-    }
-
-    pub fn count(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lines(&self) -> Vec<TurnLine> {
-        let now = crate::turn::now_us();
-        let line = |(id, turn): (&TurnId, &RunningTurn)| {
-            let took = u64::try_from(turn.since.elapsed().as_micros()).unwrap_or(u64::MAX);
-            TurnLine {
-                turn: *id,
-                state: contract::State::Running,
-                code: None,
-                platform: turn.caller.platform,
-                tenant: turn.caller.tenant.clone(),
-                session: turn.place.clone(),
-                sender: turn.caller.sender.id.clone(),
-                asked: turn.asked.clone(),
-                calls: 0,
-                started_us: now.saturating_sub(took),
-                duration_us: took,
-            }
-        };
-        let mut lines: Vec<_> = self.lock().iter().map(line).collect();
-        lines.sort_by(|a, b| b.turn.cmp(&a.turn));
-        lines
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TurnId, RunningTurn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What conversations were told already, so that they are told once.
-#[derive(Default)]
-pub(crate) struct Told(Mutex<Tellings>);
-
-#[derive(Default)]
-struct Tellings {
-    store_down: std::collections::HashSet<SessionKey>,
-    busy: HashMap<SessionKey, (Option<Instant>, u32)>,
-}
-
-/// At most one "busy" in this time and conversation.
-const BUSY_EVERY: Duration = Duration::from_secs(5);
-
-/// When a message that was not taken is told of.
-pub(crate) enum Busy {
-    /// Now, with those before it: how many.
-    Now(u32),
-    /// With those that come until then.
-    After(Duration),
-    /// Somebody tells of it already.
-    Counted,
-}
-
-impl Told {
-    /// True for the first time since the store went away.
-    pub fn store_down(&self, session: &SessionKey) -> bool {
-        let mut told = self.lock();
-        told.store_down.len() < TOLD_MAX && told.store_down.insert(session.clone())
-    }
-
-    pub fn store_is_back(&self) {
-        let mut told = self.lock();
-        if !told.store_down.is_empty() {
-            told.store_down.clear();
-        }
-    }
-
-    /// Counts a message that was not taken, and says when to tell of it.
-    pub fn busy(&self, session: &SessionKey) -> Busy {
-        let mut told = self.lock();
-        if told.busy.len() > TOLD_MAX {
-            told.busy.clear();
-        }
-        let (last, count) = told.busy.entry(session.clone()).or_insert((None, 0));
-        *count += 1;
-        let since = last.map(|at| at.elapsed()).filter(|since| *since < BUSY_EVERY);
-        match (since, *count) {
-            (None, _) => {
-                *last = Some(Instant::now());
-                Busy::Now(std::mem::take(count))
-            }
-            (Some(since), 1) => Busy::After(BUSY_EVERY.saturating_sub(since)),
-            (Some(_), _) => Busy::Counted,
-        }
-    }
-
-    /// Messages that nobody was told of yet.
-    pub fn busy_since(&self, session: &SessionKey) -> u32 {
-        let mut told = self.lock();
-        let Some((last, count)) = told.busy.get_mut(session) else { return 0 };
-        *last = Some(Instant::now());
-        std::mem::take(count)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tellings> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

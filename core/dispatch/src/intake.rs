@@ -12,8 +12,10 @@ use tracing::{debug, warn};
 use crate::{
     commands::{self, Builtin, Command},
     delivery,
-    gateway::{Busy, Inner},
+    gateway::Inner,
     lane::Lanes,
+    running::Busy,
+    turn,
 };
 
 /// Who the message's sender is to policy. The tenant is found from the place.
@@ -185,6 +187,7 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
             Ok(Accepted::Turn { id, known: true, show })
         }
         Admitted::Full => {
+            turn::refused(inner, &record, &Arc::new(busy(&record, 1)));
             tell_busy(inner, &record);
             Ok(Accepted::Turn { id: record.id, known: false, show })
         }
@@ -233,13 +236,16 @@ fn tell_busy(inner: &Arc<Inner>, record: &Record) {
 }
 
 fn say_busy(inner: &Arc<Inner>, record: &Record, count: u32) {
+    delivery::say_once(inner, &record.message.address, busy(record, count));
+}
+
+fn busy(record: &Record, count: u32) -> Reply {
     let say = match count {
         1 => "too many messages wait here already; this one was not taken".to_owned(),
         n => format!("too many messages wait here already; the last {n} were not taken"),
     };
     let failure = Failure::new(Code::Busy, say).hint("wait for the answers, then send it again");
-    let notice = Notice::of(&failure, None, Some(record.id));
-    delivery::say_once(inner, &record.message.address, Reply::notice(notice));
+    Reply::notice(Notice::of(&failure, None, Some(record.id)))
 }
 
 /// Told once per conversation until the store is back; best effort.

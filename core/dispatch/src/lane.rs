@@ -1,7 +1,7 @@
 //! Lanes: one turn at a time per session, sessions side by side.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use crate::{
-    gateway::{Entered, Inner},
+    gateway::Inner,
+    running::Entered,
     turn::{self, Whence},
 };
 
@@ -74,8 +75,14 @@ impl Lanes {
 
     /// The partition's unfinished turns are known: they come first, in their order.
     pub fn taken(inner: &Arc<Inner>, partition: u8, unfinished: Vec<Record>) {
+        let accepted: HashSet<TurnId> = {
+            let state = inner.lanes.lock();
+            state.taking.get(&partition).into_iter().flatten().map(|record| record.id).collect()
+        };
         for record in unfinished {
-            Self::push(inner, record, Whence::Recovered);
+            // What was accepted here meanwhile has had no life before this one.
+            let whence = if accepted.contains(&record.id) { Whence::New } else { Whence::Recovered };
+            Self::push(inner, record, whence);
         }
         let buffered = {
             let mut state = inner.lanes.lock();

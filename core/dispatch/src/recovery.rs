@@ -10,12 +10,7 @@ use contract::{
 use std::sync::atomic::{AtomicU64, Ordering};
 use tracing::{info, warn};
 
-use crate::{
-    delivery,
-    gateway::{INVOKED, Inner},
-    lane::Lanes,
-    turn::persist,
-};
+use crate::{delivery, gateway::Inner, invoke::INVOKED, lane::Lanes, turn::persist};
 
 /// The fence of each partition that is ours; zero where it is not.
 pub(crate) struct Fences([AtomicU64; contract::ids::PARTITIONS as usize]);

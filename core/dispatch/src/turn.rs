@@ -8,7 +8,7 @@ use std::{
 };
 
 use contract::{
-    CallId, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, State,
+    CallId, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
     records::{Change, ChangeError, DeliveryState, Item, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
@@ -315,6 +315,33 @@ fn end_tree(cx: &TurnCx, record: &Record, root: &Arc<Node>, reply: &Arc<Reply>) 
     info!(turn = %cx.id, state = node.state.as_str(), calls = line.calls, duration_us, "turn answered");
     cx.inner.tracer.ended(&cx.live, &Arc::new(node));
     cx.inner.tracer.close(&cx.live, reply, line);
+}
+
+/// A message that was not taken: its reply can be fetched, and its reference is known.
+pub(crate) fn refused(inner: &Inner, record: &Record, reply: &Arc<Reply>) {
+    let live = inner.tracer.begin(record.id);
+    let mut root = Node::new(record.id, CallId(0), NodeKind::Turn, now_us());
+    root.args = asked(record);
+    root.place =
+        Some(Box::new(Place { caller: record.caller.clone(), session: SessionKey::of(&record.message.address) }));
+    root.state = State::NotStarted;
+    root.code = first_code(reply);
+    root.duration_us = Some(0);
+    let line = TurnLine {
+        turn: record.id,
+        state: root.state,
+        code: root.code,
+        platform: record.caller.platform,
+        tenant: record.caller.tenant.clone(),
+        session: record.session.clone(),
+        sender: record.caller.sender.id.clone(),
+        asked: root.args.clone(),
+        calls: 0,
+        started_us: root.started_us,
+        duration_us: 0,
+    };
+    inner.tracer.ended(&live, &Arc::new(root));
+    inner.tracer.close(&live, reply, line);
 }
 
 fn first_code(reply: &Reply) -> Option<Code> {

@@ -1,0 +1,105 @@
+//! The conversations that have something to send, and at what pace.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, PoisonError},
+};
+
+use contract::{Address, Bucket, Platform};
+use tokio::time::Instant;
+
+use super::Job;
+
+pub(super) type Conversation = (Platform, String, String);
+type Account = (Platform, String);
+
+pub(super) fn conversation(to: &Address) -> Conversation {
+    (to.platform, to.account.clone(), to.conversation.clone())
+}
+
+/// Conversations that have something to send, each with a task of its own.
+#[derive(Default)]
+pub(crate) struct Deliveries {
+    queues: Mutex<HashMap<Conversation, VecDeque<Job>>>,
+    paces: Mutex<Paces>,
+}
+
+#[derive(Default)]
+struct Paces {
+    accounts: HashMap<Account, Tokens>,
+    conversations: HashMap<Conversation, Tokens>,
+}
+
+/// A bucket's state: tokens as the time at which it is full again.
+#[derive(Clone, Copy)]
+struct Tokens {
+    full_at: Instant,
+    not_before: Instant,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self { full_at: now, not_before: now }
+    }
+}
+
+impl Tokens {
+    /// Takes a token; when it may be used.
+    pub(super) fn take(&mut self, bucket: Bucket, now: Instant) -> Instant {
+        let room = bucket.every * bucket.burst.saturating_sub(1);
+        let at = self.not_before.max(now).max(self.full_at.checked_sub(room).unwrap_or(now));
+        self.full_at = self.full_at.max(at) + bucket.every;
+        at
+    }
+}
+
+/// Most conversations whose pace is remembered; a full bucket is no state worth keeping.
+const PACES_MAX: usize = 10_000;
+
+impl Deliveries {
+    /// Whether nothing stands before a new delivery to the conversation.
+    pub fn is_free(&self, to: &Address) -> bool {
+        !self.lock().contains_key(&conversation(to))
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.lock().values().map(VecDeque::len).sum()
+    }
+
+    pub(super) fn next(&self, of: &Conversation) -> Option<Job> {
+        let mut queues = self.lock();
+        let next = queues.get_mut(of)?.pop_front();
+        if next.is_none() {
+            queues.remove(of);
+        }
+        next
+    }
+
+    /// When the next message to the address may go out.
+    pub(super) fn place(&self, to: &Address, pace: contract::Pace) -> Instant {
+        let now = Instant::now();
+        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        if paces.conversations.len() > PACES_MAX {
+            paces.conversations.retain(|_, t| t.full_at > now || t.not_before > now);
+        }
+        let account = paces.accounts.entry((to.platform, to.account.clone())).or_default();
+        let mut at = account.not_before.max(now);
+        if let Some(bucket) = pace.account {
+            at = at.max(account.take(bucket, now));
+        }
+        if let Some(bucket) = pace.conversation {
+            at = at.max(paces.conversations.entry(conversation(to)).or_default().take(bucket, now));
+        }
+        at
+    }
+
+    pub(super) fn hold_account(&self, to: &Address, until: Instant) {
+        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        paces.accounts.entry((to.platform, to.account.clone())).or_default().not_before = until;
+    }
+
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Conversation, VecDeque<Job>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,187 @@
+//! Sends one part until the platform has taken or refused it.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use contract::{
+    Audience, Code, Content, DeliveryError, DeliveryKey, Op, Part, Receipt, Reply, Scope, TurnId, Why,
+    records::{Change, DeliveryState},
+    seams::Condition,
+};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::{Job, Stop, write};
+use crate::{
+    gateway::{Connected, Inner},
+    turn::now_ms,
+};
+
+pub(super) enum Sent {
+    Receipt(Receipt),
+    /// Address, audience or mark changed: the parts are to be made anew.
+    RenderAgain,
+}
+
+/// A request that takes longer may have been carried out or not.
+pub(super) const SEND_DEADLINE: Duration = Duration::from_secs(60);
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// How long an unreachable platform is tried.
+const UNREACHABLE_MAX: Duration = Duration::from_secs(3_600);
+/// Most sends of one part whose outcome stays open; each repeat carries the mark.
+const UNSURE_MAX: u32 = 3;
+/// A longer wait is said to operators.
+const LONG_WAIT: Duration = Duration::from_secs(60);
+
+/// Sends one part until the platform has taken or refused it.
+pub(super) async fn send(
+    inner: &Arc<Inner>,
+    connected: &Connected,
+    job: &mut Job,
+    n: u32,
+    part: &Part,
+) -> Result<Sent, Stop> {
+    let mut part = part.clone();
+    let began = Instant::now();
+    let mut tries = 0;
+    loop {
+        let at = inner.deliveries.place(&job.delivery.to, connected.outlet.pace(&job.delivery.to));
+        pause(inner, at.saturating_duration_since(Instant::now())).await?;
+        if job.delivery.state != (DeliveryState::Sending { part: n }) {
+            job.delivery.state = DeliveryState::Sending { part: n };
+            write(inner, job, &[Change::Delivery(job.delivery.clone())]).await?;
+        }
+        let key = DeliveryKey { turn: job.turn, n: job.delivery.n, part: n };
+        let draft = job.delivery.draft.clone().filter(|_| n == 0);
+        let op = draft.as_ref().map_or(Op::Post(&part), |receipt| Op::Replace(receipt, &part));
+        let sending = tokio::time::timeout(SEND_DEADLINE, connected.outlet.send(&job.delivery.to, op, &key));
+        let error = match sending.await {
+            Ok(Ok(receipt)) => return Ok(Sent::Receipt(receipt)),
+            Ok(Err(error)) => error,
+            Err(_) => DeliveryError::Unsure("no answer in time".into()),
+        };
+        tries += 1;
+        match error {
+            DeliveryError::Wait { scope, until } => wait(inner, job, n, scope, until).await?,
+            DeliveryError::NotSent(why) => {
+                if began.elapsed() > UNREACHABLE_MAX {
+                    return Err(Stop::Failed(Code::DeliveryRefused, why));
+                }
+                pause(inner, backoff(tries)).await?;
+            }
+            DeliveryError::Unsure(why) => {
+                job.unsure += 1;
+                if job.unsure >= UNSURE_MAX {
+                    return Err(Stop::Failed(Code::DeliveryRefused, why));
+                }
+                pause(inner, backoff(tries)).await?;
+                if draft.is_none() {
+                    job.mark(n);
+                    return Ok(Sent::RenderAgain);
+                }
+            }
+            DeliveryError::Refused(why) => match refused(connected, job, why, draft.is_some(), &part)? {
+                Next::Plain => part.body = String::new(),
+                Next::RenderAgain => {
+                    // What changed is durable before the next request.
+                    job.delivery.state = DeliveryState::Ready { part: n, due_ms: 0 };
+                    return Ok(Sent::RenderAgain);
+                }
+            },
+        }
+    }
+}
+
+enum Next {
+    Plain,
+    RenderAgain,
+}
+
+/// What is to be done about a refusal; an error when nothing is left.
+fn refused(connected: &Connected, job: &mut Job, why: Why, replacing: bool, part: &Part) -> Result<Next, Stop> {
+    let failed = |why: &Why| Err(Stop::Failed(Code::DeliveryRefused, why.to_string()));
+    match why {
+        Why::Markup if !part.body.is_empty() => {
+            warn!(turn = %job.turn, "the platform refused our markup; sent again without");
+            Ok(Next::Plain)
+        }
+        // The progress message is gone or too old: the answer is a message of its own.
+        _ if replacing => {
+            job.delivery.draft = None;
+            Ok(Next::RenderAgain)
+        }
+        Why::Moved(to) => {
+            job.delivery.to.conversation = to;
+            Ok(Next::RenderAgain)
+        }
+        Why::Gone => match connected.outlet.fallback(&job.delivery.to) {
+            Some(to) if to != job.delivery.to => {
+                job.delivery.to = to;
+                Ok(Next::RenderAgain)
+            }
+            _ => failed(&Why::Gone),
+        },
+        Why::Unsupported if job.reply.audience == Audience::Sender => {
+            job.reply = Arc::new(for_everyone(&job.reply));
+            Ok(Next::RenderAgain)
+        }
+        why => failed(&why),
+    }
+}
+
+/// A private reply where the platform cannot be private: only the sentences that anybody may read.
+fn for_everyone(reply: &Reply) -> Reply {
+    let mut reply = Reply { audience: Audience::Everyone, ..reply.clone() };
+    for content in &mut reply.content {
+        if let Content::Notice(notice) = content {
+            notice.problems.clear();
+            notice.usage = None;
+        }
+    }
+    reply
+}
+
+async fn wait(inner: &Arc<Inner>, job: &mut Job, n: u32, scope: Scope, until: SystemTime) -> Result<(), Stop> {
+    let wait = until.duration_since(SystemTime::now()).unwrap_or_default();
+    if scope == Scope::Account {
+        inner.deliveries.hold_account(&job.delivery.to, Instant::now() + wait);
+    }
+    let part = format!("delivery to {}", job.delivery.to.written());
+    if wait > LONG_WAIT {
+        let words = format!("the platform asks to wait {} s", wait.as_secs());
+        inner.health.set(&part, Condition::Degraded(words));
+    }
+    if wait > Duration::from_secs(1) {
+        let due_ms = now_ms() + u64::try_from(wait.as_millis()).unwrap_or(u64::MAX / 2);
+        job.delivery.state = DeliveryState::Ready { part: n, due_ms };
+        write(inner, job, &[Change::Delivery(job.delivery.clone())]).await?;
+    }
+    pause(inner, wait).await?;
+    if wait > LONG_WAIT {
+        inner.health.set(&part, Condition::Ready);
+    }
+    Ok(())
+}
+
+/// Full jitter: anything up to the bound, which doubles.
+fn backoff(tries: u32) -> Duration {
+    let bound = Duration::from_millis(500).saturating_mul(1 << tries.min(10)).min(BACKOFF_MAX);
+    let random = TurnId::new().0.random() % 1_000;
+    bound.mul_f64(random as f64 / 1_000.0).max(Duration::from_millis(50))
+}
+
+pub(super) async fn pause(inner: &Inner, time: Duration) -> Result<(), Stop> {
+    if time.is_zero() {
+        return Ok(());
+    }
+    // A long wait does not hold up the leaving: the record says when it goes on.
+    let leaving = async {
+        if time > Duration::from_secs(5) { inner.stop.cancelled().await } else { inner.kill.cancelled().await }
+    };
+    tokio::select! {
+        () = tokio::time::sleep(time) => Ok(()),
+        () = leaving => Err(Stop::Over),
+    }
+}

@@ -1,0 +1,183 @@
+//! One call by itself: no lane, session or delivery, but the same gate, guard, journal and tree.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32},
+    },
+    time::Duration,
+};
+
+use contract::{
+    Address, Call, CallId, CallPath, Caller, Code, Failure, Kind, Message, Node, NodeKind, Notice, Outcome, Place,
+    Reply, Sender, SessionKey, TurnId,
+    message::Heard,
+    records::{Admitted, Change, Record, TurnLine},
+    seams::Fence,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    batch,
+    call::TurnCx,
+    delivery::Settling,
+    gateway::{Inner, Invoked},
+    planner::Planned,
+    progress::Progress,
+    snapshot::Snapshot,
+    turn::{now_ms, now_us, persist_of},
+};
+
+/// What marks the records of calls by themselves; no session key begins with it.
+pub(crate) const INVOKED: &str = "!invoke/";
+
+pub(crate) async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args: Result<Value, Failure>) -> Invoked {
+    let id = TurnId::new();
+    let snapshot = inner.snapshot.load_full();
+    let name = snapshot.resolve(&caller, tool).map_or_else(|| tool.to_owned(), |t| t.name.to_string());
+    let once = snapshot.resolve(&caller, &name).is_some_and(|t| !t.is_repeatable());
+    let (args, unreadable) = match args {
+        Ok(args) => (args, None),
+        Err(failure) => (Value::Null, Some(failure)),
+    };
+    let asked = format!("/{name} {}", crate::summary::summary(&args));
+    let record = Record::new(id, session_of_call(inner, id), call_message(&caller, id, &asked), caller);
+    // A once call has a record, so that a crash can tell what is known of it; others pay nothing.
+    let recorded = match once && unreadable.is_none() {
+        true => accept_call(inner, &record).await,
+        false => Ok(None),
+    };
+    let (fence, refused) = match recorded {
+        Ok(fence) => (fence, unreadable),
+        Err(failure) => (None, Some(failure)),
+    };
+    let cx = call_context(inner, &record, snapshot, fence);
+    let running = inner.running.enter(&record, cx.cancel.clone());
+    let mut root = Node::new(id, CallId(0), NodeKind::Turn, now_us());
+    root.args = contract::text::one_line(&asked, contract::node::SUMMARY_MAX);
+    root.place = Some(Box::new(Place { caller: cx.caller.clone(), session: SessionKey::of(&record.message.address) }));
+    inner.tracer.start(&cx.live, &Arc::new(root.clone()));
+    let call = Call { path: CallPath::top(1, 1), tool: name.clone(), args };
+    let mut outcomes = batch::run(&cx, None, vec![Planned { call, unreadable: refused }]).await;
+    drop(running);
+    let outcome = outcomes.pop().unwrap_or_else(|| lost_outcome(&name));
+    let reply = match &outcome.result {
+        Ok(value) => Reply::text(crate::summary::summary(value)),
+        Err(failure) => Reply::notice(Notice::of(failure, Some(&name), Some(id))),
+    };
+    if let Some(fence) = fence {
+        end_call(&cx, fence, &record, &reply).await;
+    }
+    end_call_tree(&cx, root, &outcome, &asked, reply);
+    Invoked { turn: id, outcome }
+}
+
+/// A session of the call's own, in a partition that is ours.
+fn session_of_call(inner: &Inner, id: TurnId) -> SessionKey {
+    let candidates = (0..256).map(|n| SessionKey::from_text(format!("{INVOKED}{id}/{n}")));
+    let mut ours = candidates.filter(|session| inner.fences.get(session).is_some());
+    ours.next().unwrap_or_else(|| SessionKey::from_text(format!("{INVOKED}{id}")))
+}
+
+fn call_message(caller: &Caller, id: TurnId, asked: &str) -> Message {
+    let mut address = Address::new(caller.platform, &caller.account, &caller.conversation);
+    address.space.clone_from(&caller.space);
+    address.thread.clone_from(&caller.thread);
+    Message {
+        key: format!("invoke:{id}"),
+        address,
+        sender: Sender { id: caller.sender.id.clone(), name: caller.sender.name.clone() },
+        roles: Vec::new(),
+        kind: Kind::Text { text: asked.to_owned() },
+        heard: Heard::Direct,
+        files: Vec::new(),
+        quote: None,
+        from_bot: false,
+        locale: None,
+        at_ms: now_ms(),
+    }
+}
+
+async fn accept_call(inner: &Inner, record: &Record) -> Result<Option<Fence>, Failure> {
+    let away = |why: String| {
+        Failure::new(Code::Store, "it was not started: we could not write down that it starts")
+            .cause(contract::Private::new(why))
+    };
+    let fence = inner.fences.get(&record.session).ok_or_else(|| away("no partition is held".into()))?;
+    match inner.stores.turns.accept(record).await {
+        Ok(Admitted::New { .. }) => Ok(Some(fence)),
+        Ok(Admitted::Known { .. } | Admitted::Full) => Err(away("the record of a new call was refused".into())),
+        Err(down) => Err(away(down.to_string())),
+    }
+}
+
+fn call_context(inner: &Arc<Inner>, record: &Record, snapshot: Arc<Snapshot>, fence: Option<Fence>) -> Arc<TurnCx> {
+    let limits = snapshot.policies.limits(&record.caller);
+    Arc::new(TurnCx {
+        inner: inner.clone(),
+        id: record.id,
+        session: record.session.clone(),
+        caller: record.caller.clone(),
+        address: None,
+        deadline: tokio::time::Instant::now() + limits.turn_timeout,
+        limits,
+        snapshot,
+        life: 0,
+        cancel: CancellationToken::new(),
+        live: inner.tracer.begin(record.id),
+        journal: Vec::new(),
+        posted: Vec::new(),
+        fence,
+        progress: Progress::silent(record.message.address.clone()),
+        calls: AtomicU32::new(0),
+        nodes: AtomicU32::new(0),
+        unwritten: Mutex::default(),
+        lost: AtomicBool::new(false),
+        settling: Settling::new(&record.message.address),
+    })
+}
+
+async fn end_call(cx: &TurnCx, fence: Fence, record: &Record, reply: &Reply) {
+    let mut changes = std::mem::take(&mut *cx.unwritten.lock().unwrap_or_else(PoisonError::into_inner));
+    changes.push(Change::Finish { reply: reply.clone(), deliveries: Vec::new(), item: None });
+    if cx.settling.settle().is_some() {
+        changes.push(Change::Done { keep_message: false, keep_reply: true });
+    }
+    // The client has waited for the call, not for the record: when the store is away, recovery ends it.
+    let writing = persist_of(&cx.inner, fence, record.id, &record.session, &changes);
+    let _ = tokio::time::timeout(Duration::from_secs(3), writing).await;
+}
+
+fn end_call_tree(cx: &TurnCx, mut root: Node, outcome: &Outcome, asked: &str, reply: Reply) {
+    let duration_us = now_us().saturating_sub(root.started_us);
+    root.duration_us = Some(duration_us);
+    root.state = outcome.state;
+    root.code = outcome.result.as_ref().err().map(Failure::true_code);
+    let line = TurnLine {
+        turn: cx.id,
+        state: root.state,
+        code: root.code,
+        platform: cx.caller.platform,
+        tenant: cx.caller.tenant.clone(),
+        session: root.place.as_ref().map_or_else(|| cx.session.clone(), |p| p.session.clone()),
+        sender: cx.caller.sender.id.clone(),
+        asked: contract::text::one_line(asked, contract::node::SUMMARY_MAX),
+        calls: cx.calls.load(std::sync::atomic::Ordering::Relaxed),
+        started_us: root.started_us,
+        duration_us,
+    };
+    cx.inner.tracer.ended(&cx.live, &Arc::new(root));
+    cx.inner.tracer.close(&cx.live, &Arc::new(reply), line);
+}
+
+fn lost_outcome(tool: &str) -> Outcome {
+    Outcome {
+        path: CallPath::top(1, 1),
+        tool: tool.to_owned(),
+        state: contract::State::Failed,
+        result: Err(Failure::fatal(Code::Internal, "a batch of one call gave no outcome")),
+        repeatable: false,
+        took_us: 0,
+    }
+}

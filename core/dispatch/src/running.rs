@@ -1,0 +1,171 @@
+//! What this process has in hand: turns that run, and what conversations were told already.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use contract::{
+    Caller, SessionKey, TurnId,
+    records::{Record, TurnLine},
+};
+use tokio_util::sync::CancellationToken;
+
+/// Conversations that are told once are remembered up to this many.
+const TOLD_MAX: usize = 10_000;
+
+/// The turns that run in this process.
+#[derive(Default)]
+pub(crate) struct Running(Mutex<HashMap<TurnId, RunningTurn>>);
+
+struct RunningTurn {
+    cancel: CancellationToken,
+    place: SessionKey,
+    caller: Caller,
+    asked: String,
+    since: Instant,
+}
+
+/// Leaves the list when it is dropped.
+pub(crate) struct Entered<'a>(&'a Running, TurnId);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.lock().remove(&self.1);
+    }
+}
+
+impl Running {
+    /// From here on it can be stopped by `cancel`.
+    pub fn enter(&self, record: &Record, cancel: CancellationToken) -> Entered<'_> {
+        let turn = RunningTurn {
+            cancel,
+            place: SessionKey::of(&record.message.address),
+            caller: record.caller.clone(),
+            asked: contract::text::one_line(record.message.text(), 60),
+            since: Instant::now(),
+        };
+        self.lock().insert(record.id, turn);
+        Entered(self, record.id)
+    }
+
+    pub fn cancel(&self, turn: TurnId) {
+        if let Some(running) = self.lock().get(&turn) {
+            running.cancel.cancel();
+        }
+    }
+
+    pub fn of_person(&self, place: &SessionKey, caller: &Caller) -> Vec<TurnId> {
+        let running = self.lock();
+        let theirs = running.iter().filter(|(_, t)| t.place == *place && t.caller.sender.id == caller.sender.id);
+        theirs.map(|(id, _)| *id).collect()
+    }
+
+    /// Other turns of the place: id, what was asked, for how many seconds.
+    pub fn of_session(&self, place: &SessionKey, but: TurnId) -> Vec<(TurnId, String, u64)> {
+        let running = self.lock();
+        let here = running.iter().filter(|(id, t)| t.place == *place && **id != but);
+        here.map(|(id, t)| (*id, t.asked.clone(), t.since.elapsed().as_secs())).collect()
+    }
+
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub fn lines(&self) -> Vec<TurnLine> {
+        let now = crate::turn::now_us();
+        let line = |(id, turn): (&TurnId, &RunningTurn)| {
+            let took = u64::try_from(turn.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+            TurnLine {
+                turn: *id,
+                state: contract::State::Running,
+                code: None,
+                platform: turn.caller.platform,
+                tenant: turn.caller.tenant.clone(),
+                session: turn.place.clone(),
+                sender: turn.caller.sender.id.clone(),
+                asked: turn.asked.clone(),
+                calls: 0,
+                started_us: now.saturating_sub(took),
+                duration_us: took,
+            }
+        };
+        let mut lines: Vec<_> = self.lock().iter().map(line).collect();
+        lines.sort_by(|a, b| b.turn.cmp(&a.turn));
+        lines
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TurnId, RunningTurn>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What conversations were told already, so that they are told once.
+#[derive(Default)]
+pub(crate) struct Told(Mutex<Tellings>);
+
+#[derive(Default)]
+struct Tellings {
+    store_down: std::collections::HashSet<SessionKey>,
+    busy: HashMap<SessionKey, (Option<Instant>, u32)>,
+}
+
+/// At most one "busy" in this time and conversation.
+const BUSY_EVERY: Duration = Duration::from_secs(5);
+
+/// When a message that was not taken is told of.
+pub(crate) enum Busy {
+    /// Now, with those before it: how many.
+    Now(u32),
+    /// With those that come until then.
+    After(Duration),
+    /// Somebody tells of it already.
+    Counted,
+}
+
+impl Told {
+    /// True for the first time since the store went away.
+    pub fn store_down(&self, session: &SessionKey) -> bool {
+        let mut told = self.lock();
+        told.store_down.len() < TOLD_MAX && told.store_down.insert(session.clone())
+    }
+
+    pub fn store_is_back(&self) {
+        let mut told = self.lock();
+        if !told.store_down.is_empty() {
+            told.store_down.clear();
+        }
+    }
+
+    /// Counts a message that was not taken, and says when to tell of it.
+    pub fn busy(&self, session: &SessionKey) -> Busy {
+        let mut told = self.lock();
+        if told.busy.len() > TOLD_MAX {
+            told.busy.clear();
+        }
+        let (last, count) = told.busy.entry(session.clone()).or_insert((None, 0));
+        *count += 1;
+        let since = last.map(|at| at.elapsed()).filter(|since| *since < BUSY_EVERY);
+        match (since, *count) {
+            (None, _) => {
+                *last = Some(Instant::now());
+                Busy::Now(std::mem::take(count))
+            }
+            (Some(since), 1) => Busy::After(BUSY_EVERY.saturating_sub(since)),
+            (Some(_), _) => Busy::Counted,
+        }
+    }
+
+    /// Messages that nobody was told of yet.
+    pub fn busy_since(&self, session: &SessionKey) -> u32 {
+        let mut told = self.lock();
+        let Some((last, count)) = told.busy.get_mut(session) else { return 0 };
+        *last = Some(Instant::now());
+        std::mem::take(count)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tellings> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
