@@ -92,7 +92,7 @@ impl Running {
             }
         };
         let mut lines: Vec<_> = self.lock().iter().map(line).collect();
-        lines.sort_by(|a, b| b.turn.cmp(&a.turn));
+        lines.sort_by_key(|line| std::cmp::Reverse(line.turn));
         lines
     }
 

@@ -264,7 +264,7 @@ function axis(span) {
   at("axis").dataset.key = key;
   const ticks = [];
   for (let t = 0; t <= span; t += step) {
-    const tick = make("span", { text: t ? duration(t).replace(/\.?0+(?= )/, (zeros) => (zeros.startsWith(".") ? "" : zeros)) : "0" });
+    const tick = make("span", { text: t ? duration(t).replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.(?= )/, "") : "0" });
     tick.style.left = `${(t / span) * 100}%`;
     ticks.push(tick);
   }
