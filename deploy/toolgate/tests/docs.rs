@@ -57,6 +57,21 @@ fn every_configuration_in_the_documents_is_one() {
 }
 
 #[test]
+fn every_key_of_the_configuration_is_documented() {
+    let page = std::fs::read_to_string(root().join("docs/CONFIGURATION.md")).unwrap();
+    let words: Vec<_> = page.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    for text in
+        ["qqqqqqqqqq: 1", "limits: { qqqqqqqqqq: 1 }", "platforms: { telegram: { qqqqqqqqqq: 1, token: env:A } }"]
+    {
+        let errors = config::parse(None, text, []).expect_err("the key is unknown");
+        let known = errors.iter().find_map(|error| error.hint.as_deref()?.strip_prefix("known here: "));
+        for key in known.expect("the known keys are said").split(", ") {
+            assert!(words.contains(&key), "docs/CONFIGURATION.md does not speak of '{key}'");
+        }
+    }
+}
+
+#[test]
 fn the_shipped_configurations_are_read_without_a_word() {
     for file in ["deploy/docker/toolgate.yaml", "deploy/compose/toolgate.yaml"] {
         let path = root().join(file);

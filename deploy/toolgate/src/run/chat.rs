@@ -9,9 +9,7 @@ use std::{
     time::Duration,
 };
 
-use contract::{
-    Accepted, Address, Content, Heard, Inbox, Kind, Message, Platform, Reply, Sender, TurnEvent, TurnId,
-};
+use contract::{Accepted, Address, Content, Heard, Inbox, Kind, Message, Platform, Reply, Sender, TurnEvent, TurnId};
 use dispatch::{Gateway, say, tree};
 use futures_util::StreamExt;
 use reedline::{FileBackedHistory, Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
@@ -39,7 +37,13 @@ pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, sho
     running.start(Vec::new())?;
     wait_until_ours(&running.gateway).await?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let talk = Talk { gateway: running.gateway.clone(), colour, show_tree, sender: sender.unwrap_or_else(this_user), said: AtomicU64::new(0) };
+    let talk = Talk {
+        gateway: running.gateway.clone(),
+        colour,
+        show_tree,
+        sender: sender.unwrap_or_else(this_user),
+        said: AtomicU64::new(0),
+    };
     let (lines, mut inputs) = mpsc::channel(1);
     let interactive = std::io::stdin().is_terminal();
     // Line editing blocks, so it has a thread of its own; it ends with the last line or the receiver.
@@ -68,7 +72,8 @@ async fn wait_until_ours(gateway: &Gateway) -> Result<(), Ended> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Err(Ended::Again(
-        "another gateway works on this store; talk to it by HTTP, or name another store with --store sqlite:chat.db".into(),
+        "another gateway works on this store; talk to it by HTTP, or name another store with --store sqlite:chat.db"
+            .into(),
     ))
 }
 
@@ -214,7 +219,10 @@ impl Talk {
 
     async fn show(&self, turn: TurnId, reply: &Arc<Reply>) {
         print(&self.text(reply));
-        if self.show_tree && let Ok(nodes) = self.gateway.tree(turn).await && nodes.len() > 1 {
+        if self.show_tree
+            && let Ok(nodes) = self.gateway.tree(turn).await
+            && nodes.len() > 1
+        {
             print(&self.dim(&tree::draw_text(&nodes, true)));
         }
         print(&self.dim(&format!("ref {turn}\n")));

@@ -43,18 +43,16 @@ pub struct Places {
 pub async fn demo(options: &Options) -> Result<(), Ended> {
     let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir().map_err(no_folder)?;
     let stopping = CancellationToken::new();
-    let services = Services::start().await.map_err(|e| Ended::Failed(format!("the demo services cannot start: {e}")))?;
+    let services =
+        Services::start().await.map_err(|e| Ended::Failed(format!("the demo services cannot start: {e}")))?;
     let sim = sim::serve(sim::Options { listen: options.sim_listen, ..sim::Options::default() }, stopping.clone())
         .await
         .map_err(|e| Ended::Failed(format!("the simulators cannot start: {e}")))?;
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
     let running = gateway::open(Origins::demo(&services.url()), stores, config.limits.drain).await?;
-    let account = TelegramAccount {
-        name: "main".into(),
-        token: TOKEN.into(),
-        api_url: Some(format!("{}/telegram", sim.url)),
-    };
+    let account =
+        TelegramAccount { name: "main".into(), token: TOKEN.into(), api_url: Some(format!("{}/telegram", sim.url)) };
     running.start(vec![account])?;
     let web = running
         .serve(web::Config {
@@ -91,7 +89,9 @@ pub async fn simulators(listen: SocketAddr, json: bool) -> Result<(), Ended> {
     let sim = sim::serve(options, stopping.clone()).await.map_err(|e| Ended::Failed(e.to_string()))?;
     match json {
         true => println!("{}", serde_json::json!({ "simulators": sim.url })),
-        false => println!("Telegram is simulated at {}/telegram, its control side is {}/control/telegram", sim.url, sim.url),
+        false => {
+            println!("Telegram is simulated at {}/telegram, its control side is {}/control/telegram", sim.url, sim.url)
+        }
     }
     asked_to_stop().await;
     stopping.cancel();

@@ -52,10 +52,17 @@ pub async fn open_store(config: &Config) -> Result<Stores, Ended> {
         ..store::Options::default()
     };
     let url = store_url(&config.store).await?;
-    store::open(&url, options).await.map_err(|e| match e {
-        store::OpenError::Url(_) | store::OpenError::Foreign(_) => Ended::BadConfiguration(format!("store: {e}")),
-        store::OpenError::Unreachable(_) => Ended::Again(format!("store: {e}")),
-    })
+    for warning in store::warnings(&url).await.map_err(no_store)? {
+        warn!("store: {warning}");
+    }
+    store::open(&url, options).await.map_err(no_store)
+}
+
+fn no_store(error: store::OpenError) -> Ended {
+    match error {
+        store::OpenError::Url(_) | store::OpenError::Foreign(_) => Ended::BadConfiguration(format!("store: {error}")),
+        store::OpenError::Unreachable(_) => Ended::Again(format!("store: {error}")),
+    }
 }
 
 async fn store_url(store: &Store) -> Result<String, Ended> {
@@ -77,7 +84,7 @@ pub async fn open(origins: Origins, stores: Stores, drain: Duration) -> Result<R
     let first = loader.clone();
     let loaded = tokio::task::spawn_blocking(move || first.load()).await;
     let (snapshot, findings) = loaded.map_err(|e| Ended::Failed(format!("tools and policies cannot be read: {e}")))?;
-    let Some(snapshot) = snapshot else { 
+    let Some(snapshot) = snapshot else {
         let lines: Vec<_> = findings.errors.iter().map(ToString::to_string).collect();
         return Err(Ended::BadConfiguration(lines.join("\n")));
     };
@@ -161,6 +168,7 @@ impl Running {
             warn!("an adapter did not stop in time");
         }
         self.gateway.drain().await;
+        self.stores.close().await;
         if let Some(web) = web {
             let _ = web.join.await;
         }
