@@ -84,6 +84,35 @@ fn every_tool_in_the_documents_is_a_tool() {
     }
 }
 
+/// The keys that a reader knows, as it says them of one that it does not know.
+fn known_keys(spec: &str) -> Vec<String> {
+    let parsed = tools::spec::parse("keys.yaml", spec);
+    let hints = parsed.errors.into_iter().filter_map(|error| error.hint);
+    let keys: Vec<_> = hints
+        .filter_map(|hint| hint.strip_prefix("known are ").map(str::to_owned))
+        .flat_map(|keys| keys.split(", ").map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    assert!(keys.len() > 1, "{spec}");
+    keys
+}
+
+#[test]
+fn every_key_of_a_tool_is_documented() {
+    let page = std::fs::read_to_string(crate::root().join("docs/TOOLS.md")).unwrap();
+    let words: Vec<_> = page.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let endpoint = "endpoint: { url: \"http://a.example\" }";
+    for spec in [
+        format!("name: a\n{endpoint}\nqqqqqqqqqq: 1\n"),
+        format!("name: a\n{endpoint}\nexecution: {{ qqqqqqqqqq: 1 }}\n"),
+        "name: a\nendpoint: { url: \"http://a.example\", qqqqqqqqqq: 1 }\n".to_owned(),
+        "name: a\nendpoint: { type: pipeline, steps: [{ tool: b, qqqqqqqqqq: 1 }] }\n".to_owned(),
+    ] {
+        for key in known_keys(&spec) {
+            assert!(words.contains(&key.as_str()), "docs/TOOLS.md does not speak of '{key}'");
+        }
+    }
+}
+
 #[test]
 fn every_policy_in_the_documents_is_a_policy() {
     for example in of("yaml policy") {

@@ -11,8 +11,6 @@ const MOST_LINES: usize = 450;
 /// Longer files, each with the reason why it is better whole.
 const LONGER: &[(&str, &str)] = &[
     ("core/contract/src/records.rs", "a record, its changes and the traits that keep it are one contract"),
-    ("core/dispatch/src/delivery.rs", "the states of a delivery follow each other; half of the file are its tests"),
-    ("core/dispatch/src/gateway.rs", "the facade: one type, what it is opened with and what others ask of it"),
     ("core/tools/src/schema/tests.rs", "a table of cases"),
     ("core/tools/src/spec/tests.rs", "a table of cases"),
     ("platform-policies/tests/policies/semantics.rs", "a table of cases"),
@@ -88,6 +86,45 @@ fn links_in_documents_lead_somewhere() {
             }
         }
     }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn paths_named_in_documents_are_there() {
+    let mut wrong = Vec::new();
+    for (file, text) in documents() {
+        for named in text.split('`').skip(1).step_by(2) {
+            // What people put there themselves is not in the repository.
+            let is_path = !named.contains("/secrets/")
+                && FOLDERS.iter().chain(&["docs"]).any(|folder| named.starts_with(&format!("{folder}/")));
+            if is_path && !named.contains(char::is_whitespace) && !root().join(named).exists() {
+                wrong.push(format!("{file}: {named}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn a_limit_has_its_number_where_the_page_says() {
+    let page = std::fs::read_to_string(root().join("docs/LIMITS.md")).unwrap();
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let place = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+        for place in place.split(';').filter(|place| place.contains(".rs`")) {
+            let mut words = place.split('`').skip(1).step_by(2);
+            let file = words.next().unwrap_or_default();
+            let source = std::fs::read_to_string(root().join(file)).unwrap_or_default();
+            let names: Vec<_> = source.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+            for word in words {
+                seen += 1;
+                if !names.contains(&word) {
+                    wrong.push(format!("{file} has no '{word}': {row}"));
+                }
+            }
+        }
+    }
+    assert!(seen > 40, "only {seen} names were found");
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
