@@ -1,0 +1,19 @@
+//! The real binary between a simulated Telegram and a service that counts, both of which outlive it.
+//!
+//! Reading order: [`world`] is what a test is given; [`gateway`] the process under test, [`chat`] the people,
+//! [`service`] and [`database`] what it leans on. The other modules are the cases.
+
+mod chat;
+mod database;
+mod gateway;
+mod service;
+mod world;
+
+mod batch;
+mod kill;
+mod leave;
+mod places;
+mod pollers;
+mod reload;
+mod starve;
+mod sweep;
