@@ -24,6 +24,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// An upload of the largest file over a slow line.
 const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
 const CONNECT: Duration = Duration::from_secs(10);
+/// An idle connection that the other side is closing would make a send doubtful.
+const IDLE: Duration = Duration::from_secs(20);
 /// No request lives longer, whatever it is.
 const LONGEST: Duration = Duration::from_secs(180);
 
@@ -58,7 +60,7 @@ impl Api {
         }
         let url = api_url.map(|url| url.trim_end_matches('/'));
         let mut client =
-            teloxide::net::default_reqwest_settings().connect_timeout(CONNECT).timeout(LONGEST).tcp_nodelay(true);
+            teloxide::net::default_reqwest_settings().connect_timeout(CONNECT).timeout(LONGEST).pool_idle_timeout(IDLE);
         if url.is_some_and(is_loopback) {
             client = client.no_proxy();
         }

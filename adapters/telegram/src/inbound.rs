@@ -25,6 +25,8 @@ pub struct Me {
 const STAND_INS: [i64; 2] = [1_087_968_824, 136_817_688];
 /// The thread id of a forum's General topic: it must never be sent.
 const GENERAL: i64 = 1;
+/// Apps cut a text at 4,096 units, a little earlier where a line or a word ends.
+const LONG: usize = 3_900;
 /// What stands before a direct-messages topic of a channel, in [`Address::thread`].
 pub(crate) const DIRECT_TOPIC: char = 'd';
 
@@ -41,6 +43,21 @@ pub fn album(update: &Value) -> Option<String> {
     let (_, message) = carried(update).filter(|(kind, _)| !kind.starts_with("edited_"))?;
     let chat = int(message, &["chat", "id"])?;
     Some(format!("g:{chat}:{}", text(message, &["media_group_id"])?))
+}
+
+/// Who said a text that is so long that the person's app may have cut it: chat and sender. What they say next belongs to it.
+pub fn long(update: &Value) -> Option<String> {
+    let (_, message) = carried(update)?;
+    let units =
+        text(message, &["text"]).map_or(0, |text| if text.len() < LONG { 0 } else { text.encode_utf16().count() });
+    if units >= LONG { speaker(update) } else { None }
+}
+
+/// Chat and sender of a text that was just said.
+pub fn speaker(update: &Value) -> Option<String> {
+    let (_, message) = carried(update).filter(|(kind, _)| !kind.starts_with("edited_"))?;
+    text(message, &["text"])?;
+    Some(format!("{}:{}", int(message, &["chat", "id"])?, int(message, &["from", "id"])?))
 }
 
 /// An album's parts as one message: the texts one under the other, all files, the first part's place.

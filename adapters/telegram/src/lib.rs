@@ -52,7 +52,7 @@ pub struct Timing {
     pub conflict: Duration,
     /// The most that a retry waits.
     pub backoff: Duration,
-    /// How long the parts of an album are waited for.
+    /// How long the other parts of an album, or of a long text, are waited for.
     pub album: Duration,
     /// How long a lease on the account lasts without renewal.
     pub lease: Duration,
@@ -150,7 +150,10 @@ impl Telegram {
 
 /// Polls until shutdown. Ends by itself only for what a person must mend.
 pub async fn run(telegram: Arc<Telegram>, core: Core, shutdown: CancellationToken) -> Result<(), Stopped> {
-    telegram.recall_moved(&core.cursors).await;
+    tokio::select! {
+        () = telegram.recall_moved(&core.cursors) => {}
+        () = shutdown.cancelled() => return Ok(()),
+    }
     tokio::select! {
         ended = poll::run(&telegram, &core, &shutdown) => ended,
         never = commands::keep(&telegram, &core) => match never {},

@@ -132,7 +132,7 @@ impl Poller {
 
     /// One long poll. The lease is renewed meanwhile; losing it ends the poll.
     async fn updates(&mut self) -> Result<Vec<Value>, Problem> {
-        // At first, after trouble and within an album the answer is wanted at once; else the poll waits for news.
+        // At first, after trouble and within something unfinished the answer is wanted at once; else the poll waits for news.
         let patience = if self.looks_again { Duration::ZERO } else { self.telegram.config.timing.poll };
         self.looks_again = false;
         if self.last_update.elapsed() > OFFSET_LASTS {
@@ -151,7 +151,7 @@ impl Poller {
                 answer = &mut poll => break answer?,
                 () = sleep_until(self.lease_due) => {
                     if !self.hold_lease().await {
-                        return Ok(Vec::new());
+                        return Err(Problem::NotSent("the lease was lost".into()));
                     }
                 }
             }
@@ -187,7 +187,7 @@ impl Poller {
                 // Updates that do not move the offset would come again at once, for ever.
                 ahead.is_none().then_some(STAND_BY)
             }
-            Taken::AlbumOpen => {
+            Taken::Open => {
                 self.looks_again = true;
                 Some(self.telegram.config.timing.album)
             }

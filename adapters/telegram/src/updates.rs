@@ -30,15 +30,15 @@ const AWAY: &str = "⏳ I cannot take messages at present. I will answer as soon
 const MOST_ANSWERS: usize = 64;
 /// Conversations that are remembered as told.
 const MOST_TOLD: usize = 1_000;
-/// How often an album that keeps growing is waited for.
+/// How often something that keeps growing is waited for.
 const MOST_LOOKS: u32 = 10;
 const LONGEST_ANSWER: usize = 200;
 
 /// How far a batch came.
 pub(crate) enum Taken {
     All,
-    /// It ends within an album whose other parts may follow.
-    AlbumOpen,
+    /// It ends within an album or a text whose other parts may follow.
+    Open,
     StoreDown(StoreDown),
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct Intake {
     telegram: Arc<Telegram>,
     core: Core,
     pub(crate) me: Me,
-    /// The album at the end of the last batch: its key, its parts so far, how often it was looked at.
-    album: Option<(String, usize, u32)>,
+    /// What may go on at the end of the last batch: its key, its parts so far, how often it was looked at.
+    open: Option<(String, usize, u32)>,
     /// Who was told that the store is away.
     told: HashSet<String>,
     answers: JoinSet<()>,
@@ -59,7 +59,7 @@ type Item = (usize, Message);
 
 impl Intake {
     pub(crate) fn new(telegram: Arc<Telegram>, core: Core, me: Me) -> Self {
-        Self { telegram, core, me, album: None, told: HashSet::new(), answers: JoinSet::new() }
+        Self { telegram, core, me, open: None, told: HashSet::new(), answers: JoinSet::new() }
     }
 
     /// Takes what can be taken; also gives the id of the first update that is not.
@@ -80,7 +80,7 @@ impl Intake {
         match down {
             None => {
                 self.told.clear();
-                let taken = if end < updates.len() { Taken::AlbumOpen } else { Taken::All };
+                let taken = if end < updates.len() { Taken::Open } else { Taken::All };
                 (after(ready), taken)
             }
             Some((at, failed, cause)) => {
@@ -98,33 +98,37 @@ impl Intake {
         }
     }
 
-    /// The end of what can be taken now: an album at the end of a batch waits until it has stopped growing.
+    /// The end of what can be taken now: an album or a cut text at the end of a batch waits until it has stopped growing.
     fn settled(&mut self, updates: &[Value]) -> usize {
-        let Some(key) = updates.last().and_then(inbound::album) else {
-            self.album = None;
+        let Some((key, first)) = open_end(updates) else {
+            self.open = None;
             return updates.len();
         };
-        let is_part = |update: &Value| inbound::album(update).as_ref() == Some(&key);
-        let parts = updates.iter().filter(|update| is_part(update)).count();
-        let looks = match &self.album {
+        let parts = updates.len() - first;
+        let looks = match &self.open {
             Some((known, seen, _)) if *known == key && *seen == parts => MOST_LOOKS,
             Some((known, _, looks)) if *known == key => looks + 1,
             Some(_) | None => 1,
         };
-        self.album = Some((key.clone(), parts, looks));
-        let first = updates.iter().position(is_part).unwrap_or(0);
+        self.open = Some((key, parts, looks));
         if looks >= MOST_LOOKS { updates.len() } else { first }
     }
 
-    /// What there is to accept, albums joined at the place of their first part.
+    /// What there is to accept: albums joined at the place of their first part, cut texts with what follows them.
     fn messages(&self, updates: &[Value]) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         let mut albums: HashMap<String, (usize, Vec<Message>)> = HashMap::new();
         for (at, update) in updates.iter().enumerate() {
             let Some(message) = self.read(update) else { continue };
-            match inbound::album(update) {
-                Some(key) => albums.entry(key).or_insert_with(|| (at, Vec::new())).1.push(message),
-                None => items.push((at, message)),
+            let before = at.checked_sub(1).and_then(|before| updates.get(before));
+            match (inbound::album(update), items.last_mut()) {
+                (Some(key), _) => albums.entry(key).or_insert_with(|| (at, Vec::new())).1.push(message),
+                (None, Some((_, cut))) if before.is_some_and(|before| continues(before, update, &message)) => {
+                    if let Some(whole) = inbound::join(vec![cut.clone(), message], cut.key.clone()) {
+                        *cut = whole;
+                    }
+                }
+                (None, _) => items.push((at, message)),
             }
         }
         items.extend(albums.into_iter().filter_map(|(key, (at, parts))| Some((at, inbound::join(parts, key)?))));
@@ -272,6 +276,24 @@ impl Intake {
         }
         self.answers.spawn(work);
     }
+}
+
+/// What a batch ends in that may go on in the next one: its key and its first place.
+fn open_end(updates: &[Value]) -> Option<(String, usize)> {
+    let last = updates.last()?;
+    if let Some(key) = inbound::album(last) {
+        let first = updates.iter().position(|update| inbound::album(update).as_ref() == Some(&key))?;
+        return Some((key, first));
+    }
+    let speaker = inbound::long(last)?;
+    let run = updates.iter().rev().take_while(|update| inbound::long(update).as_ref() == Some(&speaker)).count();
+    Some((format!("{speaker} {}", updates[updates.len() - run]["update_id"]), updates.len() - run))
+}
+
+/// Whether a message goes on with the cut text before it. A command begins something new.
+fn continues(before: &Value, update: &Value, message: &Message) -> bool {
+    let speaker = inbound::long(before);
+    speaker.is_some() && speaker == inbound::speaker(update) && !message.text().starts_with('/')
 }
 
 /// The id behind the newest of these.

@@ -155,3 +155,18 @@ async fn the_menu_is_registered_when_it_changed() {
     assert_eq!(registered(&stage), 2, "it is remembered over a restart");
     stage.end().await;
 }
+
+#[tokio::test]
+async fn a_text_that_was_cut_is_joined_and_a_short_one_does_not_wait() {
+    let mut stage = Stage::new().await;
+    let long = "word ".repeat(810);
+    stage.say("dm:ann", &long);
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    stage.say("dm:ann", "and its end");
+    assert_eq!(stage.heard().await.text(), format!("{long}\nand its end"));
+    stage.say("dm:ann", &long);
+    assert_eq!(stage.heard().await.text(), long);
+    stage.say("dm:ann", "/next");
+    assert_eq!(stage.heard().await.text(), "/next");
+    stage.end().await;
+}

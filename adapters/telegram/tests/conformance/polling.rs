@@ -105,3 +105,17 @@ async fn a_poll_that_brings_nothing_is_dropped_and_rebuilt() {
     assert_eq!(stage.heard().await.text(), "after");
     stage.end().await;
 }
+
+#[tokio::test]
+async fn another_process_that_holds_the_account_is_waited_for() {
+    let mut stage = Stage::new().await;
+    stage.stop().await.unwrap();
+    stage.fake.foreign.store(true, Ordering::Relaxed);
+    stage.say("dm:ann", "who answers?");
+    stage.start().await;
+    stage.condition(|now| matches!(now, Condition::Degraded(why) if why.contains("standing by"))).await;
+    assert!(stage.accepted.try_recv().is_err());
+    stage.fake.foreign.store(false, Ordering::Relaxed);
+    assert_eq!(stage.heard().await.text(), "who answers?");
+    stage.end().await;
+}

@@ -35,6 +35,8 @@ pub(crate) struct Fake {
     pub(crate) seen: Mutex<HashSet<String>>,
     pub(crate) notes: Mutex<BTreeMap<String, Vec<u8>>>,
     pub(crate) leases: Mutex<HashMap<String, Fence>>,
+    /// Another process holds the account.
+    pub(crate) foreign: AtomicBool,
     pub(crate) generation: tokio::sync::watch::Sender<u64>,
     pub(crate) menu: Mutex<Vec<&'static str>>,
     pub(crate) menus: AtomicU64,
@@ -69,6 +71,9 @@ impl Cursors for Fake {
     }
 
     async fn lease(&self, what: &str, _ttl: Duration) -> Result<Option<Fence>, StoreDown> {
+        if self.foreign.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         Ok(Some(*self.leases.lock().unwrap().entry(what.into()).or_insert(Fence(1))))
     }
 
@@ -155,6 +160,7 @@ impl Stage {
             seen: Mutex::default(),
             notes: Mutex::default(),
             leases: Mutex::default(),
+            foreign: AtomicBool::new(false),
             generation: tokio::sync::watch::Sender::new(1),
             menu: Mutex::new(vec!["order-query", "help"]),
             menus: AtomicU64::new(0),
