@@ -1,9 +1,15 @@
 //! What the documents say of configuration and commands is what the binary reads.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::{CommandFactory, Parser};
-use toolgate::{cli::Cli, config};
+use dispatch::commands::{self, Command};
+use endpoints::Endpoints;
+use toolgate::{cli::Cli, config, sources::Origins};
+use tools::Registry;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two folders below the root").to_path_buf()
@@ -78,6 +84,24 @@ fn the_shipped_configurations_are_read_without_a_word() {
         let read = config::parse(Some(&path), &std::fs::read_to_string(&path).unwrap(), []);
         let loaded = read.unwrap_or_else(|errors| panic!("{file}: {errors:?}"));
         assert!(loaded.warnings.is_empty(), "{file}: {:?}", loaded.warnings);
+    }
+}
+
+/// What a person may type in the demo: read as a chat reads it, by the tools that the demo brings.
+#[test]
+fn every_line_of_chat_in_the_documents_is_understood() {
+    let sources = Origins::demo("http://127.0.0.1:1").load(&Registry::new(Arc::new(Endpoints::new())));
+    let read = |line: &str| {
+        let [Command::Tool { name, rest }] = &commands::read(line).expect("it is a command")[..] else { return Ok(()) };
+        let tool = sources.tools.get(name).unwrap_or_else(|| panic!("no tool of the demo: {line}"));
+        let args = commands::arguments(name, rest, &tool.spec.parameters, &tool.usage())?;
+        tool.prepare(args).map(drop)
+    };
+    for (place, text) in fences("chat") {
+        text.lines().for_each(|line| assert_eq!(read(line), Ok(()), "{place}: {line}"));
+    }
+    for (place, text) in fences("chat wrong") {
+        text.lines().for_each(|line| assert!(read(line).is_err(), "{place}: {line}"));
     }
 }
 
