@@ -126,6 +126,22 @@ fn every_policy_in_the_documents_is_a_policy() {
     }
 }
 
+/// Who follows the README ends with its tool, its policy and no error.
+#[test]
+fn the_readme_goes_together() {
+    let of_readme = |info: &str| -> Vec<_> {
+        let own = of(info).into_iter().filter(|example| example.place.starts_with("README.md"));
+        own.map(|example| example.text).collect()
+    };
+    let registry = Registry::new(Arc::new(Endpoints::new()));
+    let loaded = registry.load_with(&[], &[("tools/weather.yaml", &of_readme("yaml tool").join("---\n"))]);
+    let source = Source { file: "telegram.yaml".to_owned(), text: of_readme("yaml policy").concat() };
+    let policies = Policies::parse(&[source]).unwrap().policies;
+    let (compiled, warnings) = policies.compile(&loaded.snapshot.facts()).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(compiled.tools().len(), 1);
+}
+
 fn compiles(example: &Example, file: &str) {
     let source = Source { file: file.to_owned(), text: example.text.clone() };
     let loaded = Policies::parse(&[source]).unwrap_or_else(|errors| panic!("{}: {errors:#?}", example.place));
