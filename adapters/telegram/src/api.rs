@@ -83,6 +83,15 @@ impl Api {
         self.post(method, "application/json", body.to_string().into(), patience).await
     }
 
+    /// A poll. Of its batch no update spoils another.
+    pub(crate) async fn updates(&self, body: &Value, patience: Duration) -> Result<Vec<Value>, Problem> {
+        let (status, body) = self.exchange("getUpdates", "application/json", body.to_string().into(), patience).await?;
+        if let Some(updates) = crate::lenient::updates(&body) {
+            return Ok(updates);
+        }
+        Err(self.read(status, &body).err().unwrap_or_else(|| Problem::Unsure("an answer without updates".into())))
+    }
+
     /// A request with a file in `field`.
     pub(crate) async fn upload(
         &self,
@@ -97,6 +106,18 @@ impl Api {
     }
 
     async fn post(&self, method: &str, kind: &str, body: Bytes, patience: Duration) -> Result<Value, Problem> {
+        let (status, body) = self.exchange(method, kind, body, patience).await?;
+        self.read(status, &body)
+    }
+
+    /// Status and body of the answer.
+    async fn exchange(
+        &self,
+        method: &str,
+        kind: &str,
+        body: Bytes,
+        patience: Duration,
+    ) -> Result<(u16, Bytes), Problem> {
         let mut url = self.bot.api_url();
         if let Ok(mut path) = url.path_segments_mut() {
             path.push(&format!("bot{}", self.bot.token())).push(method);
@@ -112,7 +133,7 @@ impl Api {
             true => Problem::TimedOut,
             false => Problem::Unsure(self.words(&cause.without_url())),
         })?;
-        self.read(status, &body)
+        Ok((status, body))
     }
 
     fn read(&self, status: u16, body: &[u8]) -> Result<Value, Problem> {

@@ -27,6 +27,9 @@ const STAND_INS: [i64; 2] = [1_087_968_824, 136_817_688];
 const GENERAL: i64 = 1;
 /// Apps cut a text at 4,096 units, a little earlier where a line or a word ends.
 const LONG: usize = 3_900;
+/// A cut at this length may fall into a word, if the word is longer than what apps look back for white space.
+const LONGEST: usize = 4_096;
+const LONGEST_WORD: usize = 64;
 /// What stands before a direct-messages topic of a channel, in [`Address::thread`].
 pub(crate) const DIRECT_TOPIC: char = 'd';
 
@@ -45,29 +48,56 @@ pub fn album(update: &Value) -> Option<String> {
     Some(format!("g:{chat}:{}", text(message, &["media_group_id"])?))
 }
 
-/// Who said a text that is so long that the person's app may have cut it: chat and sender. What they say next belongs to it.
+/// Who said a text that is so long that the person's app may have cut it. What they say next belongs to it.
 pub fn long(update: &Value) -> Option<String> {
     let (_, message) = carried(update)?;
-    let units =
-        text(message, &["text"]).map_or(0, |text| if text.len() < LONG { 0 } else { text.encode_utf16().count() });
-    if units >= LONG { speaker(update) } else { None }
+    if units(text(message, &["text"])?) >= LONG { speaker(update) } else { None }
 }
 
-/// Chat and sender of a text that was just said.
-pub fn speaker(update: &Value) -> Option<String> {
+/// Whether a text goes on with the cut one before it. A command begins something new.
+pub fn continues(before: &Value, update: &Value) -> bool {
+    let said = carried(update).and_then(|(_, message)| text(message, &["text"]));
+    let Some(said) = said.filter(|said| !said.starts_with('/')) else { return false };
+    !said.is_empty() && long(before).is_some_and(|who| speaker(update) == Some(who))
+}
+
+/// What stood where a text was cut: nothing within a word too long to be kept whole; else white space, which the
+/// platform has taken away at the ends of both.
+pub fn glue(update: &Value) -> &'static str {
+    let said = carried(update).and_then(|(_, message)| text(message, &["text"])).unwrap_or_default();
+    let is_torn = units(said) == LONGEST && !said.chars().rev().take(LONGEST_WORD).any(char::is_whitespace);
+    if is_torn { "" } else { "\n" }
+}
+
+/// Chat, topic and sender of a text that was just said.
+fn speaker(update: &Value) -> Option<String> {
     let (_, message) = carried(update).filter(|(kind, _)| !kind.starts_with("edited_"))?;
     text(message, &["text"])?;
-    Some(format!("{}:{}", int(message, &["chat", "id"])?, int(message, &["from", "id"])?))
+    let topic = int(message, &["message_thread_id"]).unwrap_or_default();
+    Some(format!("{}:{topic}:{}", int(message, &["chat", "id"])?, int(message, &["from", "id"])?))
 }
 
-/// An album's parts as one message: the texts one under the other, all files, the first part's place.
-pub fn join(mut parts: Vec<Message>, key: String) -> Option<Message> {
-    let rest = parts.split_off(1.min(parts.len()));
-    let mut whole = parts.pop()?;
+/// Length in UTF-16 units, unless it cannot be long.
+fn units(text: &str) -> usize {
+    if text.len() < LONG { 0 } else { text.encode_utf16().count() }
+}
+
+/// The chat of the message in an update.
+pub fn chat(update: &Value) -> Option<i64> {
+    int(carried(update)?.1, &["chat", "id"])
+}
+
+/// Several messages as one at the first one's place: each text behind what is to stand before it, all files.
+pub fn join(parts: Vec<(&'static str, Message)>, key: String) -> Option<Message> {
+    let mut parts = parts.into_iter();
+    let (_, mut whole) = parts.next()?;
+    if parts.len() == 0 {
+        return Some(Message { key, ..whole });
+    }
     let mut said = whole.text().to_owned();
-    for part in rest {
+    for (glue, part) in parts {
         if !part.text().is_empty() {
-            said.push_str(if said.is_empty() { "" } else { "\n" });
+            said.push_str(if said.is_empty() { "" } else { glue });
             said.push_str(part.text());
         }
         if part.heard != Heard::Overheard {

@@ -17,7 +17,9 @@ use crate::api::Api;
 
 mod api;
 mod commands;
+mod gather;
 pub mod inbound;
+mod lenient;
 mod outlet;
 mod poll;
 pub mod render;

@@ -22,6 +22,8 @@ use crate::{Telegram, api::Problem, inbound::DIRECT_TOPIC, render};
 /// What a receipt of a file says: its text is a caption.
 const IS_FILE: &str = "file";
 const BUTTONS_PER_ROW: usize = 3;
+const MOST_BUTTONS: usize = 100;
+const LONGEST_LABEL: usize = 60;
 /// Two chats that are told to wait within this time share the account's limit.
 const SAME_LIMIT: Duration = Duration::from_secs(2);
 const INDICATOR: Duration = Duration::from_secs(5);
@@ -239,9 +241,14 @@ fn keyboard(part: &Part) -> Option<InlineKeyboardMarkup> {
         return None;
     }
     let button = |button: &contract::Button| {
-        InlineKeyboardButton::callback(text::one_line(&button.label, 60), button.action.to_string())
+        let label = text::one_line(&button.label, LONGEST_LABEL);
+        // A button without words is refused with the whole message.
+        let label = if render::is_blank(&label) { "…".to_owned() } else { label };
+        InlineKeyboardButton::callback(label, button.action.to_string())
     };
-    let rows = part.buttons.chunks(BUTTONS_PER_ROW).map(|row| row.iter().map(button).collect::<Vec<_>>());
+    let rows = part.buttons[..part.buttons.len().min(MOST_BUTTONS)]
+        .chunks(BUTTONS_PER_ROW)
+        .map(|row| row.iter().map(button).collect::<Vec<_>>());
     Some(InlineKeyboardMarkup::new(rows))
 }
 
@@ -266,6 +273,11 @@ pub(crate) fn api_error(problem: &Problem) -> Option<ApiError> {
     }
 }
 
+/// What the list of errors does not know.
+const GONE: [&str; 6] =
+    ["thread not found", "topic_deleted", "topic_closed", "topic_id_invalid", "peer_id_invalid", "chat was deleted"];
+const FORBIDDEN: [&str; 4] = ["not enough rights", "no rights to send", "_forbidden", "chat_restricted"];
+
 fn why(code: u64, words: String) -> Why {
     let says = |what: &str| words.to_ascii_lowercase().contains(what);
     match serde_json::from_value(json!(words)) {
@@ -288,10 +300,8 @@ fn why(code: u64, words: String) -> Why {
             | ApiError::MessageCantBeDeleted,
         ) => Why::TooOld,
         _ if says("can't parse entities") => Why::Markup,
-        _ if says("thread not found") || says("topic_deleted") || says("topic_closed") || says("peer_id_invalid") => {
-            Why::Gone
-        }
-        _ if code == 403 || says("not enough rights") || says("chat_write_forbidden") => Why::Forbidden,
+        _ if GONE.into_iter().any(says) => Why::Gone,
+        _ if code == 403 || FORBIDDEN.into_iter().any(says) => Why::Forbidden,
         _ => Why::Other(text::one_line(&words, 300)),
     }
 }
@@ -309,7 +319,12 @@ mod tests {
             (403, "Forbidden: bot was blocked by the user", Why::Forbidden),
             (403, "Forbidden: something new", Why::Forbidden),
             (400, "Bad Request: not enough rights to send text messages to the chat", Why::Forbidden),
+            (400, "Bad Request: have no rights to send a message", Why::Forbidden),
+            (400, "Bad Request: CHAT_SEND_PLAIN_FORBIDDEN", Why::Forbidden),
+            (403, "Forbidden: the group chat was deleted", Why::Gone),
+            (400, "Bad Request: TOPIC_CLOSED", Why::Gone),
             (400, "Bad Request: message can't be edited", Why::TooOld),
+            (400, "Bad Request: message to edit not found", Why::TooOld),
             (400, "Bad Request: message is too long", Why::Other("Bad Request: message is too long".into())),
         ] {
             assert_eq!(why(code, words.into()), expected, "{words}");
@@ -330,6 +345,22 @@ mod tests {
         assert_eq!(json(&Address { direct: true, ..to.clone() }, true), "{}");
         assert_eq!(json(&Address { thread: Some("9".into()), ..to.clone() }, false), r#"{"message_thread_id":9}"#);
         assert_eq!(json(&Address { thread: Some("d9".into()), ..to }, false), r#"{"direct_messages_topic_id":9}"#);
+    }
+
+    #[test]
+    fn a_keyboard_is_one_that_telegram_takes() {
+        let action = contract::Action::Cancel(contract::TurnId::new());
+        let button = |label: &str| contract::Button { label: label.into(), action };
+        let mut buttons = vec![button("  "), button(&"long ".repeat(100))];
+        buttons.extend((0..200).map(|n| button(&n.to_string())));
+        let part =
+            Part { body: String::new(), plain: "x".into(), buttons, files: Vec::new(), audience: Audience::Everyone };
+        let rows = keyboard(&part).expect("buttons").inline_keyboard;
+        assert!(rows.iter().all(|row| row.len() <= BUTTONS_PER_ROW));
+        assert_eq!(rows.iter().map(Vec::len).sum::<usize>(), MOST_BUTTONS);
+        assert_eq!(rows[0][0].text, "…");
+        assert!(rows[0][1].text.chars().count() <= LONGEST_LABEL);
+        assert!(json!(rows[0][0])["callback_data"].as_str().is_some_and(|data| (1..=64).contains(&data.len())));
     }
 
     #[test]

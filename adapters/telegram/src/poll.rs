@@ -33,6 +33,8 @@ const WANTED: [&str; 8] = [
 const OFFSET_LASTS: Duration = Duration::from_secs(6 * 24 * 3_600);
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 const STAND_BY: Duration = Duration::from_secs(1);
+/// How often what may grow is looked at while it is waited for.
+const LOOKS: u32 = 4;
 /// How long the last things may take once we are to stop.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -72,6 +74,8 @@ struct Poller {
     last_update: Instant,
     lease_due: Instant,
     failures: u32,
+    /// What operators were told last.
+    complaint: String,
     /// The next poll asks for what there is and does not wait.
     looks_again: bool,
 }
@@ -89,6 +93,7 @@ impl Poller {
             last_update: now,
             lease_due: now,
             failures: 0,
+            complaint: String::new(),
             looks_again: true,
         }
     }
@@ -104,7 +109,8 @@ impl Poller {
                 sleep(STAND_BY).await;
             }
             let wait = match self.updates().await {
-                Ok(updates) => self.take(&updates).await,
+                Ok(Some(updates)) => self.take(&updates).await,
+                Ok(None) => continue,
                 Err(problem) => self.trouble(&problem)?,
             };
             if let Some(wait) = wait {
@@ -130,8 +136,8 @@ impl Poller {
         }
     }
 
-    /// One long poll. The lease is renewed meanwhile; losing it ends the poll.
-    async fn updates(&mut self) -> Result<Vec<Value>, Problem> {
+    /// One long poll. The lease is renewed meanwhile; losing it ends the poll without an answer.
+    async fn updates(&mut self) -> Result<Option<Vec<Value>>, Problem> {
         // At first, after trouble and within something unfinished the answer is wanted at once; else the poll waits for news.
         let patience = if self.looks_again { Duration::ZERO } else { self.telegram.config.timing.poll };
         self.looks_again = false;
@@ -144,23 +150,20 @@ impl Poller {
         }
         let api = self.api.clone();
         let watchdog = patience + self.telegram.config.timing.watchdog;
-        let poll = api.call("getUpdates", &body, watchdog);
+        let poll = api.updates(&body, watchdog);
         tokio::pin!(poll);
-        let answer = loop {
+        let updates = loop {
             tokio::select! {
-                answer = &mut poll => break answer?,
+                updates = &mut poll => break updates?,
                 () = sleep_until(self.lease_due) => {
                     if !self.hold_lease().await {
-                        return Err(Problem::NotSent("the lease was lost".into()));
+                        return Ok(None);
                     }
                 }
             }
         };
         self.confirmed = self.next;
-        match answer {
-            Value::Array(updates) => Ok(updates),
-            _ => Err(Problem::Unsure("an answer without updates".into())),
-        }
+        Ok(Some(updates))
     }
 
     /// Takes a batch in and remembers how far it came; gives how long to wait before the next poll.
@@ -189,11 +192,13 @@ impl Poller {
             }
             Taken::Open => {
                 self.looks_again = true;
-                Some(self.telegram.config.timing.album)
+                // Whoever else speaks meanwhile is heard at the next look.
+                Some(self.telegram.config.timing.album / LOOKS)
             }
             Taken::StoreDown(cause) => {
                 self.degraded(&format!("nothing is taken in: {cause}"));
-                Some(self.back_off())
+                // The store is near and soon asked again: what waits is taken as soon as it is back.
+                Some(self.back_off().min(STAND_BY))
             }
         }
     }
@@ -294,11 +299,17 @@ impl Poller {
 
     fn ready(&mut self) {
         self.failures = 0;
+        self.complaint.clear();
         self.core.health.set(&self.telegram.part(), Condition::Ready);
     }
 
-    fn degraded(&self, why: &str) {
+    /// Said to operators when it is new, and not at each try.
+    fn degraded(&mut self, why: &str) {
+        if self.complaint == why {
+            return;
+        }
         tracing::warn!(account = self.telegram.account, why, "Telegram is in trouble");
+        why.clone_into(&mut self.complaint);
         self.core.health.set(&self.telegram.part(), Condition::Degraded(why.to_owned()));
     }
 

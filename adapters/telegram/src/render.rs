@@ -7,9 +7,10 @@
 use bytes::Bytes;
 use contract::{Button, Content, Part, Reply, reply::DUPLICATE_MARK, seams::PartFile};
 
+pub(crate) use self::split::is_blank;
 use self::{
     doc::{Doc, Writer},
-    split::{Cutter, Piece, is_blank},
+    split::{Cutter, Piece},
 };
 
 mod doc;

@@ -1,8 +1,8 @@
 //! What the core asks back: a file's bytes, a person's roles.
 
-use std::io;
+use std::{io, time::SystemTime};
 
-use contract::{Caller, DeliveryError, FileRef, Source, Why, seams::ByteStream};
+use contract::{Caller, DeliveryError, FileRef, Scope, Source, Why, seams::ByteStream};
 use futures_util::{StreamExt, future};
 use serde_json::json;
 use teloxide::{payloads::GetFile, types::FileId};
@@ -38,17 +38,25 @@ impl Source for Telegram {
         let ids = who.conversation.parse::<i64>().ok().zip(who.sender.id.parse::<i64>().ok());
         let Some((chat, user)) = ids.filter(|(_, user)| *user > 0) else { return Ok(Vec::new()) };
         let asked = json!({"chat_id": self.current(chat), "user_id": user});
-        let member = self.api.call("getChatMember", &asked, PATIENCE).await.map_err(refused)?;
+        let member = match self.api.call("getChatMember", &asked, PATIENCE).await {
+            Ok(member) => member,
+            Err(Problem::Refused { words, .. }) if words.contains("not found") => return Ok(Vec::new()),
+            Err(problem) => return Err(refused(problem)),
+        };
         let status = member["status"].as_str().filter(|status| !matches!(*status, "left" | "kicked"));
         Ok(status.map(str::to_owned).into_iter().collect())
     }
 }
 
-/// Nothing is changed by asking, so whatever went wrong may be tried again.
+/// Nothing is changed by asking, so whatever went wrong may be tried again; a wait or a failure of theirs is no "no".
 fn refused(problem: Problem) -> DeliveryError {
     match problem {
         Problem::NotSent(words) | Problem::Unsure(words) => DeliveryError::NotSent(words),
         Problem::TimedOut => DeliveryError::NotSent("no answer in time".into()),
+        Problem::Refused { retry_after: Some(wait), .. } => {
+            DeliveryError::Wait { scope: Scope::Account, until: SystemTime::now() + wait.duration() }
+        }
+        Problem::Refused { code: 429 | 500.., words, .. } => DeliveryError::NotSent(words),
         Problem::Refused { words, .. } if words.contains("file is too big") => too_large(),
         Problem::Refused { words, .. } => DeliveryError::Refused(Why::Other(words)),
     }
@@ -74,4 +82,32 @@ fn capped(stream: ByteStream) -> ByteStream {
         }))
     });
     Box::pin(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures_util::stream;
+    use teloxide::types::Seconds;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_and_a_failure_of_theirs_are_no_refusal() {
+        let problem =
+            |code, retry_after| refused(Problem::Refused { code, words: "words".into(), retry_after, moved: None });
+        assert!(matches!(problem(429, Some(Seconds::from_seconds(3))), DeliveryError::Wait { .. }));
+        assert!(matches!(problem(429, None), DeliveryError::NotSent(_)));
+        assert!(matches!(problem(502, None), DeliveryError::NotSent(_)));
+        assert!(matches!(problem(400, None), DeliveryError::Refused(Why::Other(_))));
+        assert!(matches!(refused(Problem::TimedOut), DeliveryError::NotSent(_)));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_larger_than_announced_ends_in_an_error() {
+        let megabyte = Bytes::from(vec![0; 1 << 20]);
+        let chunks: Vec<_> = capped(Box::pin(stream::repeat_with(move || Ok(megabyte.clone())))).collect().await;
+        assert_eq!(chunks.len(), 21);
+        assert!(chunks.last().is_some_and(Result::is_err));
+    }
 }

@@ -8,36 +8,31 @@ use std::{
     time::Duration,
 };
 
-use contract::{
-    Accepted, Address, Audience, Core, DeliveryKey, Heard, Message, Op, Outlet, Part, StoreDown, TurnId, text,
-};
+use contract::{Accepted, Address, Audience, Core, DeliveryKey, Message, Op, Outlet, Part, StoreDown, TurnId, text};
 use futures_util::future::join_all;
 use serde_json::Value;
 use teloxide::{
     payloads::{AnswerCallbackQuery, setters::*},
     types::CallbackQueryId,
 };
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     Telegram,
+    gather::{self, Group},
     inbound::{self, Me},
 };
 
-/// Said once in each conversation while the store is away.
-const AWAY: &str = "⏳ I cannot take messages at present. I will answer as soon as I can.";
 /// Answers to presses and such that are under way at once.
 const MOST_ANSWERS: usize = 64;
-/// Conversations that are remembered as told.
-const MOST_TOLD: usize = 1_000;
-/// How often something that keeps growing is waited for.
-const MOST_LOOKS: u32 = 10;
+/// How often longer than its usual wait something that keeps growing is waited for.
+const MOST_WAITS: u32 = 10;
 const LONGEST_ANSWER: usize = 200;
 
 /// How far a batch came.
 pub(crate) enum Taken {
     All,
-    /// It ends within an album or a text whose other parts may follow.
+    /// All but an album or a text whose other parts may follow, and what its conversation said since.
     Open,
     StoreDown(StoreDown),
 }
@@ -47,47 +42,71 @@ pub(crate) struct Intake {
     telegram: Arc<Telegram>,
     core: Core,
     pub(crate) me: Me,
-    /// What may go on at the end of the last batch: its key, its parts so far, how often it was looked at.
-    open: Option<(String, usize, u32)>,
-    /// Who was told that the store is away.
-    told: HashSet<String>,
+    /// What may still grow, by its name.
+    open: HashMap<String, Watch>,
+    /// Updates that were dealt with and come again because an earlier one still waits.
+    done: HashSet<i64>,
     answers: JoinSet<()>,
 }
 
-/// A message and the place in the batch of the update that brought it.
-type Item = (usize, Message);
+/// A message and the updates that brought it.
+type Item = (Group, Message);
+
+/// How something grows.
+#[derive(Clone, Copy)]
+struct Watch {
+    parts: usize,
+    grew: Instant,
+    begun: Instant,
+}
 
 impl Intake {
     pub(crate) fn new(telegram: Arc<Telegram>, core: Core, me: Me) -> Self {
-        Self { telegram, core, me, open: None, told: HashSet::new(), answers: JoinSet::new() }
+        Self { telegram, core, me, open: HashMap::new(), done: HashSet::new(), answers: JoinSet::new() }
     }
 
     /// Takes what can be taken; also gives the id of the first update that is not.
     pub(crate) async fn take(&mut self, updates: &[Value]) -> (Option<i64>, Taken) {
-        let end = self.settled(updates);
-        let ready = &updates[..end];
-        for update in ready {
-            if let Some((old, now)) = inbound::migration(update) {
-                self.telegram.moved(old, now).await;
+        for (old, now) in updates.iter().filter_map(inbound::migration) {
+            self.telegram.moved(old, now).await;
+        }
+        let mut dealt: Vec<bool> = updates.iter().map(|update| self.is_done(update)).collect();
+        let fresh = (0..updates.len()).filter(|at| !dealt[*at]);
+        let (ready, waits) = self.settled(gather::groups(updates, fresh));
+        let mut items = Vec::new();
+        for group in ready {
+            match group.message(updates, |update| self.read(update)) {
+                Some(message) => items.push((group, message)),
+                None => self.pass_over(updates, &group, &mut dealt).await,
             }
         }
-        let items = self.messages(ready);
-        let (results, down) = self.accept(items).await;
-        for (at, address, accepted) in results {
-            self.follow_up(&ready[at], address, accepted).await;
+        let (accepted, down) = self.accept(items).await;
+        for (group, address, accepted) in accepted {
+            group.places.iter().for_each(|at| dealt[*at] = true);
+            self.follow_up(&updates[group.places[0]], address, accepted).await;
         }
-        self.answer_silent_presses(ready, down.as_ref().map_or(end, |(at, _, _)| *at)).await;
-        match down {
-            None => {
-                self.told.clear();
-                let taken = if end < updates.len() { Taken::Open } else { Taken::All };
-                (after(ready), taken)
-            }
-            Some((at, failed, cause)) => {
-                self.tell_away(updates, failed).await;
-                (after(&updates[..at]), Taken::StoreDown(cause))
-            }
+        let next = self.remember(updates, &dealt);
+        let taken = match down {
+            Some(cause) => Taken::StoreDown(cause),
+            None if waits => Taken::Open,
+            None => Taken::All,
+        };
+        (next, taken)
+    }
+
+    fn is_done(&self, update: &Value) -> bool {
+        !self.done.is_empty() && id(update).is_some_and(|id| self.done.contains(&id))
+    }
+
+    /// Keeps what was dealt with behind the first that was not, and gives that one's id, or the id behind all.
+    fn remember(&mut self, updates: &[Value], dealt: &[bool]) -> Option<i64> {
+        let all = || updates.iter().zip(dealt);
+        let left = all().filter(|(_, dealt)| !**dealt).filter_map(|(update, _)| id(update)).min();
+        self.done.clear();
+        if left.is_some() {
+            self.done.extend(all().filter(|(_, dealt)| **dealt).filter_map(|(update, _)| id(update)));
         }
+        left.or_else(|| updates.iter().filter_map(id).max().map(|id| id.saturating_add(1)))
     }
 
     /// Lets the answers under way end.
@@ -98,47 +117,46 @@ impl Intake {
         }
     }
 
-    /// The end of what can be taken now: an album or a cut text at the end of a batch waits until it has stopped growing.
-    fn settled(&mut self, updates: &[Value]) -> usize {
-        let Some((key, first)) = open_end(updates) else {
-            self.open = None;
-            return updates.len();
-        };
-        let parts = updates.len() - first;
-        let looks = match &self.open {
-            Some((known, seen, _)) if *known == key && *seen == parts => MOST_LOOKS,
-            Some((known, _, looks)) if *known == key => looks + 1,
-            Some(_) | None => 1,
-        };
-        self.open = Some((key, parts, looks));
-        if looks >= MOST_LOOKS { updates.len() } else { first }
-    }
-
-    /// What there is to accept: albums joined at the place of their first part, cut texts with what follows them.
-    fn messages(&self, updates: &[Value]) -> Vec<Item> {
-        let mut items: Vec<Item> = Vec::new();
-        let mut albums: HashMap<String, (usize, Vec<Message>)> = HashMap::new();
-        for (at, update) in updates.iter().enumerate() {
-            let Some(message) = self.read(update) else { continue };
-            let before = at.checked_sub(1).and_then(|before| updates.get(before));
-            match (inbound::album(update), items.last_mut()) {
-                (Some(key), _) => albums.entry(key).or_insert_with(|| (at, Vec::new())).1.push(message),
-                (None, Some((_, cut))) if before.is_some_and(|before| continues(before, update, &message)) => {
-                    if let Some(whole) = inbound::join(vec![cut.clone(), message], cut.key.clone()) {
-                        *cut = whole;
-                    }
+    /// What can be taken now, and whether anything waits: what may grow waits until it has been quiet for a while, and
+    /// with it what its chat said since, so that order is kept. Other chats do not wait.
+    fn settled(&mut self, groups: Vec<Group>) -> (Vec<Group>, bool) {
+        let (now, quiet) = (Instant::now(), self.telegram.config.timing.album);
+        let known = std::mem::take(&mut self.open);
+        let mut waiting: HashSet<i64> = HashSet::new();
+        let mut ready = Vec::with_capacity(groups.len());
+        for group in groups {
+            if let (Some(name), Some(chat)) = (&group.open, group.chat) {
+                let parts = group.places.len();
+                let watch = match known.get(name) {
+                    Some(watch) if watch.parts == parts => *watch,
+                    Some(watch) => Watch { parts, grew: now, ..*watch },
+                    None => Watch { parts, grew: now, begun: now },
+                };
+                self.open.insert(name.clone(), watch);
+                if now - watch.grew < quiet && now - watch.begun < quiet * MOST_WAITS {
+                    waiting.insert(chat);
                 }
-                (None, _) => items.push((at, message)),
+            }
+            if !group.chat.is_some_and(|chat| waiting.contains(&chat)) {
+                ready.push(group);
             }
         }
-        items.extend(albums.into_iter().filter_map(|(key, (at, parts))| Some((at, inbound::join(parts, key)?))));
-        items.sort_by_key(|(at, _)| *at);
-        items
+        (ready, !waiting.is_empty())
+    }
+
+    /// A press without anything to accept is answered all the same: else the person's button spins.
+    async fn pass_over(&mut self, updates: &[Value], group: &Group, dealt: &mut [bool]) {
+        for at in &group.places {
+            dealt[*at] = true;
+            if let Some(id) = inbound::press_id(&updates[*at]) {
+                self.answer_press(id, String::new()).await;
+            }
+        }
     }
 
     /// An update that cannot be read is recorded and passed over: the others must not wait for it.
     fn read(&self, update: &Value) -> Option<Message> {
-        let id = update["update_id"].as_i64();
+        let id = id(update);
         let kind = kind(update);
         let account = &self.telegram.account;
         let Ok(found) = catch_unwind(AssertUnwindSafe(|| inbound::message(update, &self.me, account))) else {
@@ -160,42 +178,32 @@ impl Intake {
     }
 
     /// Accepts in order within each conversation; conversations do not wait for each other. Gives what was accepted, and
-    /// the place of the first that was not, with all that were not.
-    async fn accept(
-        &self,
-        items: Vec<Item>,
-    ) -> (Vec<(usize, Address, Accepted)>, Option<(usize, Vec<usize>, StoreDown)>) {
-        let mut lanes: Vec<(String, Vec<Item>)> = Vec::new();
+    /// why the rest was not.
+    async fn accept(&self, items: Vec<Item>) -> (Vec<(Group, Address, Accepted)>, Option<StoreDown>) {
+        let mut lanes: Vec<Vec<Item>> = Vec::new();
         let mut lane_of: HashMap<String, usize> = HashMap::new();
         for item in items {
-            let conversation = item.1.address.conversation.clone();
-            let lane = *lane_of.entry(conversation.clone()).or_insert_with(|| {
-                lanes.push((conversation, Vec::new()));
+            let lane = *lane_of.entry(item.1.address.conversation.clone()).or_insert_with(|| {
+                lanes.push(Vec::new());
                 lanes.len() - 1
             });
-            lanes[lane].1.push(item);
+            lanes[lane].push(item);
         }
         let inbox = &self.core.inbox;
-        let taken = join_all(lanes.into_iter().map(|(_, lane)| async move {
-            let (mut accepted, mut failed) = (Vec::new(), None);
-            for (at, message) in lane {
+        let taken = join_all(lanes.into_iter().map(|lane| async move {
+            let mut accepted = Vec::with_capacity(lane.len());
+            for (group, message) in lane {
                 let address = message.address.clone();
                 match inbox.accept(message).await {
-                    Ok(result) => accepted.push((at, address, result)),
-                    Err(cause) => {
-                        failed = Some((at, cause));
-                        break;
-                    }
+                    Ok(result) => accepted.push((group, address, result)),
+                    Err(cause) => return (accepted, Some(cause)),
                 }
             }
-            (accepted, failed)
+            (accepted, None)
         }))
         .await;
         let (accepted, failed): (Vec<_>, Vec<_>) = taken.into_iter().unzip();
-        let failed: Vec<_> = failed.into_iter().flatten().collect();
-        let places: Vec<usize> = failed.iter().map(|(at, _)| *at).collect();
-        let down = failed.into_iter().min_by_key(|(at, _)| *at).map(|(at, cause)| (at, places, cause));
-        (accepted.into_iter().flatten().collect(), down)
+        (accepted.into_iter().flatten().collect(), failed.into_iter().flatten().next())
     }
 
     async fn follow_up(&mut self, update: &Value, address: Address, accepted: Accepted) {
@@ -207,32 +215,6 @@ impl Intake {
             Some(id) => self.answer_press(id, words).await,
             None if words.is_empty() => {}
             None => self.say(address, words).await,
-        }
-    }
-
-    /// A press without anything to accept is answered all the same: else the person's button spins.
-    async fn answer_silent_presses(&mut self, updates: &[Value], end: usize) {
-        for update in &updates[..end.min(updates.len())] {
-            if let Some(id) = inbound::press_id(update)
-                && inbound::message(update, &self.me, &self.telegram.account).is_none()
-            {
-                self.answer_press(id, String::new()).await;
-            }
-        }
-    }
-
-    async fn tell_away(&mut self, updates: &[Value], failed: Vec<usize>) {
-        for update in failed.into_iter().filter_map(|at| updates.get(at)) {
-            let Some(message) = self.read(update).filter(|message| message.heard != Heard::Overheard) else { continue };
-            let press = inbound::press_id(update);
-            let whom = press.map_or_else(|| message.address.written(), str::to_owned);
-            if self.told.len() >= MOST_TOLD || !self.told.insert(whom) {
-                continue;
-            }
-            match press {
-                Some(id) => self.answer_press(id, AWAY.to_owned()).await,
-                None => self.say(message.address, AWAY.to_owned()).await,
-            }
         }
     }
 
@@ -278,27 +260,8 @@ impl Intake {
     }
 }
 
-/// What a batch ends in that may go on in the next one: its key and its first place.
-fn open_end(updates: &[Value]) -> Option<(String, usize)> {
-    let last = updates.last()?;
-    if let Some(key) = inbound::album(last) {
-        let first = updates.iter().position(|update| inbound::album(update).as_ref() == Some(&key))?;
-        return Some((key, first));
-    }
-    let speaker = inbound::long(last)?;
-    let run = updates.iter().rev().take_while(|update| inbound::long(update).as_ref() == Some(&speaker)).count();
-    Some((format!("{speaker} {}", updates[updates.len() - run]["update_id"]), updates.len() - run))
-}
-
-/// Whether a message goes on with the cut text before it. A command begins something new.
-fn continues(before: &Value, update: &Value, message: &Message) -> bool {
-    let speaker = inbound::long(before);
-    speaker.is_some() && speaker == inbound::speaker(update) && !message.text().starts_with('/')
-}
-
-/// The id behind the newest of these.
-fn after(updates: &[Value]) -> Option<i64> {
-    updates.iter().filter_map(|update| update["update_id"].as_i64()).max().map(|id| id.saturating_add(1))
+fn id(update: &Value) -> Option<i64> {
+    update["update_id"].as_i64()
 }
 
 fn kind(update: &Value) -> String {

@@ -235,7 +235,8 @@ fn an_album_is_one_message() {
     let key = album(&updates[0]).expect("an album");
     assert_eq!(key, "g:-100:g1");
     assert!(updates.iter().all(|update| album(update) == Some(key.clone())));
-    let whole = join(updates.iter().filter_map(|update| message(update, &me(), "main")).collect(), key).expect("parts");
+    let parts = updates.iter().filter_map(|update| Some(("\n", message(update, &me(), "main")?))).collect();
+    let whole = join(parts, key).expect("parts");
     assert_eq!((whole.text(), whole.files.len(), whole.address.reply_to.as_deref()), ("both", 3, Some("1")));
     assert_eq!(join(Vec::new(), String::new()), None);
 }

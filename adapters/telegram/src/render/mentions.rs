@@ -54,8 +54,8 @@ fn pings(text: &str, at: usize) -> bool {
 
 /// Whether `before` ends within the path of a link, where a joiner would break the link and nobody is pinged.
 fn is_in_link(before: &str) -> bool {
-    let tail = before.char_indices().rev().take(LINK_REACH).last().map_or("", |(at, _)| &before[at..]);
-    let token = tail.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let near = before.char_indices().rev().take(LINK_REACH);
+    let token = near.take_while(|(_, c)| !c.is_whitespace()).last().map_or("", |(at, _)| &before[at..]);
     let Some(rest) =
         token.split_once("://").filter(|(scheme, _)| scheme.ends_with("http") || scheme.ends_with("https"))
     else {

@@ -86,7 +86,7 @@ async fn an_album_is_one_message() {
     }
     let album = stage.heard().await;
     assert_eq!((album.text(), album.files.len()), ("three files", 3));
-    assert_eq!(album.key, format!("g:{chat}:g"));
+    assert_eq!(album.key, format!("g:{chat}:g:502"));
     stage.say("dm:ann", "next");
     assert_eq!(stage.heard().await.text(), "next");
     stage.end().await;
@@ -159,14 +159,52 @@ async fn the_menu_is_registered_when_it_changed() {
 #[tokio::test]
 async fn a_text_that_was_cut_is_joined_and_a_short_one_does_not_wait() {
     let mut stage = Stage::new().await;
-    let long = "word ".repeat(810);
+    // The platform keeps no white space at the ends of a message.
+    let long = "word ".repeat(810).trim_end().to_owned();
     stage.say("dm:ann", &long);
     tokio::time::sleep(Duration::from_millis(30)).await;
     stage.say("dm:ann", "and its end");
     assert_eq!(stage.heard().await.text(), format!("{long}\nand its end"));
+    let token = "0123456789abcdef".repeat(600);
+    stage.say("dm:ann", &token);
+    assert_eq!(stage.heard().await.text(), token, "no app finds a place to cut in it");
     stage.say("dm:ann", &long);
     assert_eq!(stage.heard().await.text(), long);
     stage.say("dm:ann", "/next");
     assert_eq!(stage.heard().await.text(), "/next");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_the_rest_of_a_text_keeps_nobody_waiting() {
+    let mut stage = Stage::patient(Duration::from_secs(1)).await;
+    let long = "word ".repeat(810).trim_end().to_owned();
+    stage.say("dm:ann", &long);
+    stage.say("dm:bob", "quick");
+    assert_eq!(stage.heard().await.text(), "quick");
+    stage.say("dm:ann", "and its end");
+    stage.say("dm:bob", "again");
+    let mut heard = [stage.heard().await.text().to_owned(), stage.heard().await.text().to_owned()];
+    heard.sort();
+    assert_eq!(heard, ["again".to_owned(), format!("{long}\nand its end")]);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_part_that_comes_late_or_after_a_kill_is_not_lost() {
+    let mut stage = Stage::patient(Duration::from_secs(3_600)).await;
+    let long = "word ".repeat(810).trim_end().to_owned();
+    stage.say("dm:bob", "before");
+    stage.heard().await;
+    stage.say("dm:ann", &long);
+    stage.say("dm:bob", "beside");
+    assert_eq!(stage.heard().await.text(), "beside");
+    // Killed while it waits: nothing is confirmed of it.
+    stage.running.take().unwrap().abort();
+    stage.telegram = adapter(&stage.sim.url);
+    stage.start().await;
+    assert_eq!(stage.heard().await.text(), long);
+    stage.say("dm:ann", "late");
+    assert_eq!(stage.heard().await.text(), "late");
     stage.end().await;
 }

@@ -31,6 +31,10 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) struct Fake {
     pub(crate) accepted: mpsc::UnboundedSender<Message>,
     pub(crate) down: AtomicBool,
+    /// The text that the store does not take.
+    pub(crate) refused: Mutex<Option<String>>,
+    /// What it was asked to take, each time.
+    pub(crate) tries: Mutex<Vec<String>>,
     pub(crate) signal: Mutex<Option<String>>,
     pub(crate) seen: Mutex<HashSet<String>>,
     pub(crate) notes: Mutex<BTreeMap<String, Vec<u8>>>,
@@ -45,7 +49,9 @@ pub(crate) struct Fake {
 #[async_trait::async_trait]
 impl Inbox for Fake {
     async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
-        if self.down.load(Ordering::Relaxed) {
+        self.tries.lock().unwrap().push(message.text().to_owned());
+        let is_refused = self.refused.lock().unwrap().as_deref() == Some(message.text());
+        if is_refused || self.down.load(Ordering::Relaxed) {
             return Err(StoreDown("switched off".into()));
         }
         let known = !self.seen.lock().unwrap().insert(message.key.clone());
@@ -148,6 +154,15 @@ impl Stage {
         Self::with(Setup { limits: Limits::none(), ..Setup::default() }).await
     }
 
+    /// One that waits so long for the other parts of something.
+    pub(crate) async fn patient(album: Duration) -> Self {
+        let mut stage = Self::new().await;
+        stage.stop().await.unwrap();
+        stage.telegram = adapter_with(&stage.sim.url, album);
+        stage.start().await;
+        stage
+    }
+
     pub(crate) async fn with(setup: Setup) -> Self {
         let everything = CancellationToken::new();
         let options = sim::Options { telegram: setup, ..sim::Options::default() };
@@ -156,6 +171,8 @@ impl Stage {
         let fake = Arc::new(Fake {
             accepted: sender,
             down: AtomicBool::new(false),
+            refused: Mutex::default(),
+            tries: Mutex::default(),
             signal: Mutex::default(),
             seen: Mutex::default(),
             notes: Mutex::default(),
@@ -207,7 +224,8 @@ impl Stage {
     }
 
     pub(crate) fn say(&self, conversation: &str, text: &str) -> i64 {
-        self.world().say(Say::new(conversation, "ann", text)).unwrap().message.unwrap()
+        let user = conversation.strip_prefix("dm:").unwrap_or("ann");
+        self.world().say(Say::new(conversation, user, text)).unwrap().message.unwrap()
     }
 
     pub(crate) async fn heard(&mut self) -> Message {
@@ -252,11 +270,15 @@ impl Stage {
 }
 
 pub(crate) fn adapter(url: &str) -> Arc<Telegram> {
+    adapter_with(url, Duration::from_millis(100))
+}
+
+fn adapter_with(url: &str, album: Duration) -> Arc<Telegram> {
     let mut config = Config::new("main", TOKEN.into(), Some(format!("{url}/telegram")));
     config.timing = Timing {
         conflict: Duration::from_millis(300),
         backoff: Duration::from_millis(200),
-        album: Duration::from_millis(100),
+        album,
         poll: Duration::from_secs(3),
         watchdog: Duration::from_secs(2),
         ..Timing::default()
