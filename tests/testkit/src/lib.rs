@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 use contract::{
     Accepted, Address, Caller, Heard, Inbox, Kind, Message, Origin, Outcome, Outlet, Platform, Reply, Sender, TurnId,
-    records::Stores,
+    ids::PARTITIONS, records::Stores,
 };
 use dispatch::{Gateway, Options, Settings, Snapshot, say, tree};
 use endpoints::Endpoints;
@@ -185,7 +185,7 @@ pub struct Said {
 impl InABox {
     /// Waits until it holds its partitions.
     pub async fn ready(self) -> Self {
-        until("partitions are held", || self.gateway.partitions_held() > 0).await;
+        until("partitions are held", || self.gateway.partitions_held() == usize::from(PARTITIONS)).await;
         self
     }
 

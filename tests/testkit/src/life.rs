@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use contract::{
     Accepted, Inbox, Message, StoreDown, TurnId,
+    ids::PARTITIONS,
     records::{Stores, TurnState},
 };
 use dispatch::Gateway;
@@ -62,7 +63,7 @@ impl Life {
 
     /// Takes its partitions before it returns.
     pub async fn ready(&self) {
-        crate::until("partitions are held", || self.gateway.partitions_held() > 0).await;
+        crate::until("partitions are held", || self.gateway.partitions_held() == usize::from(PARTITIONS)).await;
     }
 
     /// Ends every task where it stands.

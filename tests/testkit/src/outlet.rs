@@ -88,6 +88,17 @@ impl Recorder {
         panic!("only {} of {count} requests came: {:?}", self.seen().len(), self.seen());
     }
 
+    /// Requests without progress messages: what stays.
+    pub fn finals(&self) -> Vec<Seen> {
+        self.seen().into_iter().filter(|seen| matches!(seen.op, "post" | "replace")).collect()
+    }
+
+    /// Waits until so many messages were sent that stay.
+    pub async fn wait_for_finals(&self, count: usize) -> Vec<Seen> {
+        crate::until(&format!("{count} messages that stay"), || self.finals().len() >= count).await;
+        self.finals()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -34,9 +34,7 @@ impl<'a> Case<'a> {
         let life = Life::start(self.ground.opening(), move |stores| {
             Setup::new(stores).gate(&gate).hook(death).outlet(&platform)
         });
-        let life = life.await;
-        life.ready().await;
-        life
+        life.await
     }
 
     /// A life that dies at a step, and is brought the message as the platform does while it is not acknowledged.
@@ -44,10 +42,9 @@ impl<'a> Case<'a> {
     async fn dies_at(&self, step: usize) -> (Vec<String>, bool) {
         let death = Death::at(step);
         let life = self.life(&death).await;
-        let accepting = life.accept_behind(self.message.clone());
         let came_to_the_end = tokio::select! {
             () = death.reached() => false,
-            () = to_the_end(&life, accepting) => true,
+            () = to_the_end(&life, &self.message) => true,
         };
         life.kill();
         (death.names(), came_to_the_end)
@@ -56,6 +53,7 @@ impl<'a> Case<'a> {
     /// The life that brings it to its end, and what must hold then.
     async fn ends_well(&self, after: &[Vec<String>]) {
         let life = self.life(&Death::never()).await;
+        life.ready().await;
         let turn = life.turn(self.message.clone()).await;
         life.done(turn).await;
         let stores = self.ground.open().await;
@@ -100,8 +98,9 @@ impl<'a> Case<'a> {
     }
 }
 
-async fn to_the_end(life: &Life, accepting: tokio::task::JoinHandle<Result<Accepted, contract::StoreDown>>) {
-    match accepting.await {
+async fn to_the_end(life: &Life, message: &Message) {
+    life.ready().await;
+    match life.accept_behind(message.clone()).await {
         Ok(Ok(Accepted::Turn { id, .. })) => life.done(id).await,
         other => panic!("not accepted: {other:?}"),
     }
@@ -119,6 +118,52 @@ async fn a_kill_at_any_step_loses_nothing_and_repeats_nothing_silently() {
                 break;
             }
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_kills_at_any_two_steps_lose_nothing_either() {
+    for_each_store(|ground| async move {
+        // Every pair would take a minute; the second kill walks through the steps as the first one does.
+        for first in 0..20 {
+            for second in [first % 5, 5 + first % 7, 12 + first % 6] {
+                let case = Case::new(&ground);
+                let (one, _) = case.dies_at(first).await;
+                let (two, _) = case.dies_at(second).await;
+                case.ends_well(&[one, two]).await;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_in_which_the_process_died_three_times_is_answered_unrun() {
+    for_each_store(|ground| async move {
+        let platform = Arc::new(Recorder::default());
+        let gate = Gate::closed();
+        let message = message(Platform::Telegram, "42", "ada", "/gate id=A");
+        for death in 1..=4 {
+            let (outlet, tool) = (platform.clone(), gate.clone());
+            let life =
+                Life::start(ground.opening(), move |stores| Setup::new(stores).gate(&tool).outlet(&outlet)).await;
+            life.ready().await;
+            let turn = life.turn(message.clone()).await;
+            if death < 4 {
+                gate.wait_for(death).await;
+                assert!(platform.seen().is_empty());
+                life.kill();
+                continue;
+            }
+            life.done(turn).await;
+            assert_eq!(gate.runs(), 3, "it was run in three lives");
+            let tree = life.gateway.tree(turn).await.unwrap();
+            assert!(tree.iter().all(|n| n.state != contract::State::Running), "{tree:#?}");
+        }
+        let seen = platform.seen();
+        assert_eq!(seen.len(), 1);
+        assert!(seen[0].text.contains("code: crashed"), "{seen:?}");
     })
     .await;
 }

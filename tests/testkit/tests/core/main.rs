@@ -2,6 +2,8 @@
 // An unwrap here is a fact that does not hold.
 #![allow(clippy::unwrap_used)]
 
+mod batch;
 mod kill;
+mod lanes;
 mod scene;
 mod turns;
