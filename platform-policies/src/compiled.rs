@@ -56,6 +56,13 @@ pub(crate) struct BoundRules {
     pub senders: Vec<BoundScoped>,
 }
 
+impl BoundRules {
+    fn all(&self) -> impl Iterator<Item = &BoundRule> {
+        let scoped = self.conversations.iter().chain(&self.senders).map(|bound| &bound.rule);
+        std::iter::once(&self.own).chain(scoped)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct BoundTenant {
     pub rules: BoundRules,
@@ -200,6 +207,14 @@ impl Compiled {
         let ix = self.index(tool)?;
         let rule = self.rules(caller).find(|rule| rule.asks.contains(ix))?;
         crate::explain::asked(rule, &self.tools[ix])
+    }
+
+    /// Every rule that says yes or no, as written and with its place; of one platform and all tenants, or of all.
+    pub fn stated(&self, platform: Option<Platform>) -> Vec<Rule> {
+        let wanted = |of: &Platform| platform.is_none_or(|platform| platform == *of);
+        let platforms = Platform::ALL.iter().zip(&self.platforms).filter(|(of, _)| wanted(of)).map(|(_, set)| set);
+        let sets = platforms.flatten().chain(self.tenants.iter().map(|bound| &bound.rules));
+        sets.flat_map(BoundRules::all).flat_map(|rule| crate::explain::stated_rules(&rule.block)).collect()
     }
 
     /// Every rule that concerns the caller, from the platform's to the sender's.

@@ -96,12 +96,16 @@ fn own_of(named: Named) -> Own {
     Own { conversation: named.conversation, thread: named.thread, user: named.sender }
 }
 
+/// A platform by its name.
+pub fn platform(text: &str) -> Result<Platform, Problem> {
+    let expected = "discord, telegram, slack, web, api, console or mcp";
+    text.parse().map_err(|_| Problem::invalid("platform", expected, Some(text)))
+}
+
 fn anybody(gateway: &Gateway, named: Named) -> Result<Caller, Problem> {
     let platform = match named.platform.as_deref() {
         None => Platform::Api,
-        Some(text) => text.parse().map_err(|_| {
-            Problem::invalid("platform", "discord, telegram, slack, web, api, console or mcp", Some(text))
-        })?,
+        Some(text) => self::platform(text)?,
     };
     let account = word("account", named.account)?.unwrap_or_else(|| "main".into());
     let conversation = word("conversation", named.conversation)?.unwrap_or_else(|| "default".into());

@@ -13,6 +13,7 @@ mod gate;
 mod health;
 mod messages;
 mod openapi;
+mod policies;
 mod problem;
 mod routes;
 mod serve;

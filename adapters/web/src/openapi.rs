@@ -70,6 +70,16 @@ fn paths() -> Value {
             "parameters": [query("since")],
             "responses": answers(&[("200", "Counts and durations", "Stats")]),
         } },
+        "/v1/policies": { "get": {
+            "summary": "The rules in force, as written (operators)",
+            "parameters": [query("platform")],
+            "responses": answers(&[("200", "The rules", "Rules")]),
+        } },
+        "/v1/policies/explain": { "get": {
+            "summary": "What every layer says of a call (operators)",
+            "parameters": with(needed("tool"), ["platform", "tenant", "space", "conversation", "sender", "roles"].map(query).into()),
+            "responses": answers(&[("200", "The layers in order; all must allow it", "Explained")]),
+        } },
     })
 }
 
@@ -104,6 +114,10 @@ fn path(name: &str) -> Value {
 
 fn query(name: &str) -> Value {
     json!({ "name": name, "in": "query", "schema": { "type": "string" } })
+}
+
+fn needed(name: &str) -> Value {
+    json!({ "name": name, "in": "query", "required": true, "schema": { "type": "string" } })
 }
 
 fn callers() -> Value {
@@ -152,6 +166,15 @@ fn schemas() -> Value {
             "detail": { "type": "string", "description": "for operators only" },
         } },
         "Stats": { "type": "object" },
+        "Rules": { "type": "object", "properties": { "rules": { "type": "array", "items": { "type": "object", "properties": {
+            "layer": text(), "rule": text(), "file": text(), "line": number() } } } } },
+        "Explained": { "type": "object", "properties": {
+            "tool": text(), "allowed": { "type": "boolean" }, "platform": text(), "tenant": text(),
+            "layers": { "type": "array", "items": { "type": "object", "properties": {
+                "layer": text(), "allowed": { "type": "boolean" }, "rule": text(), "file": text(),
+                "line": { "type": "integer", "description": "0 where no file says it" } } } },
+            "nearest": { "type": ["string", "null"], "description": "the tool that was perhaps meant" },
+        } },
         "Problem": { "type": "object", "required": ["type", "title", "status", "detail", "code"], "properties": {
             "type": text(), "title": text(), "status": number(), "detail": text(), "code": text(), "reference": text(),
             "error": { "type": "object", "properties": {

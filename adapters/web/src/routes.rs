@@ -17,7 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::{
     gate::{self, Gate},
     health::{self, Conditions},
-    messages, openapi,
+    messages, openapi, policies,
     problem::Problem,
     tools, traces,
 };
@@ -34,6 +34,8 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/v1/traces/{reference}"),
     ("get", "/v1/traces/{reference}/events"),
     ("get", "/v1/stats"),
+    ("get", "/v1/policies"),
+    ("get", "/v1/policies/explain"),
     ("get", "/v1/openapi.json"),
 ];
 
@@ -86,6 +88,8 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>) -> Router {
         .route("/v1/traces/{reference}", get(traces::show).fallback(only_get))
         .route("/v1/traces/{reference}/events", get(traces::events).fallback(only_get))
         .route("/v1/stats", get(traces::stats).fallback(only_get))
+        .route("/v1/policies", get(policies::list).fallback(only_get))
+        .route("/v1/policies/explain", get(policies::explain).fallback(only_get))
         .route("/v1/openapi.json", get(openapi::document).fallback(only_get))
         .fallback(nothing)
         .with_state(app);

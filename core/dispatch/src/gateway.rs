@@ -14,6 +14,7 @@ use contract::{
     records::{Record, Stores, ToolStats, TurnLine, TurnQuery},
 };
 use futures_util::StreamExt;
+use policies::{Rule, Verdict};
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -202,6 +203,25 @@ impl Gateway {
     /// Exactly the list that a model would be sent.
     pub fn tools(&self, caller: &Caller) -> Arc<ToolList> {
         self.inner.snapshot.load().list(caller)
+    }
+
+    /// The rules in force, as written; of one platform and all tenants, or of all.
+    pub fn rules(&self, platform: Option<Platform>) -> Vec<Rule> {
+        self.inner.snapshot.load().policies.stated(platform)
+    }
+
+    /// What every layer says of a call, in order; all must allow it.
+    pub fn explain(&self, caller: &Caller, tool: &str) -> Vec<Verdict> {
+        self.inner.snapshot.load().policies.explain(caller, tool)
+    }
+
+    /// The registered tool whose name is nearest to one that is not known. For operators: policy is not asked.
+    pub fn nearest(&self, tool: &str) -> Option<String> {
+        let snapshot = self.snapshot();
+        if snapshot.tools.get(tool).is_some() {
+            return None;
+        }
+        contract::text::nearest(tool, snapshot.tools.tools().iter().map(|tool| &*tool.name)).map(str::to_owned)
     }
 
     /// A turn's record; bodies are dropped once it is done.

@@ -210,6 +210,8 @@ pub enum Policy {
         /// Only of this platform
         #[arg(long, value_name = "PLATFORM", value_parser = platform)]
         platform: Option<Platform>,
+        #[command(flatten)]
+        remote: Remote,
     },
     /// Tell layer by layer why a call is allowed or not
     #[command(after_help = texts::POLICY_EXPLAIN)]
@@ -218,6 +220,8 @@ pub enum Policy {
         tool: String,
         #[command(flatten)]
         who: Who,
+        #[command(flatten)]
+        remote: Remote,
     },
 }
 

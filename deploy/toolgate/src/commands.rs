@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tools::Registry;
 
 pub use check::{check, validate};
-pub use policy::{explain, show as policies};
+pub use policy::{Whose, explain, show as policies};
 pub use remote::health;
 pub use tool::{invoke, list, show};
 pub use trace::{stats, tail, turn, turns};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use toolgate::{
     cli::{Chat, Cli, Command, Common, Exit, Policy, Sim, Tool, Trace, Up},
-    commands::{self, Said},
+    commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
     run::{self, Ended},
     sources::Origins,
@@ -56,12 +56,7 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
             Ok(Exit::Ok)
         }
         Command::Tool(Tool::Validate { spec }) => Ok(say(&common, commands::validate(&spec))),
-        Command::Policy(Policy::Show { platform }) => {
-            Ok(say(&common, commands::policies(&configuration(&common)?, platform)))
-        }
-        Command::Policy(Policy::Explain { tool, who }) => {
-            Ok(say(&common, commands::explain(&configuration(&common)?, &tool, &who)))
-        }
+        Command::Policy(command) => policy(&common, command).await,
         Command::Tool(command) => tool(&common, command).await,
         Command::Trace(command) => trace(&common, command).await,
         Command::Health(remote) => Ok(say(&common, commands::health(&configuration(&common)?, &remote).await)),
@@ -159,6 +154,16 @@ async fn tool(common: &Common, command: Tool) -> Result<Exit, Ended> {
         Tool::List { who, remote } => commands::list(&config, &who, &remote).await,
         Tool::Show { name, remote } => commands::show(&config, &name, &remote).await,
         Tool::Invoke(invoke) => commands::invoke(&config, &invoke).await,
+    };
+    Ok(say(common, said))
+}
+
+async fn policy(common: &Common, command: Policy) -> Result<Exit, Ended> {
+    let config = configuration(common)?;
+    let whose = |remote| Whose::of(common.config.is_some(), remote);
+    let said = match command {
+        Policy::Show { platform, remote } => commands::policies(&config, platform, &remote, whose(&remote)).await,
+        Policy::Explain { tool, who, remote } => commands::explain(&config, &tool, &who, &remote, whose(&remote)).await,
     };
     Ok(say(common, said))
 }

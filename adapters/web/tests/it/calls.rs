@@ -119,3 +119,25 @@ async fn without_tokens_this_machine_is_an_operator() {
     let (_, trace) = world.get(&format!("/v1/traces/{}", answer["reference"].as_str().unwrap()), None).await;
     assert_eq!([&trace["platform"], &trace["account"], &trace["tenant"]], ["api", "operator", "default"]);
 }
+
+#[tokio::test]
+async fn an_operator_is_told_which_rule_of_which_file_refuses() {
+    let world = world().await;
+    let path = "/v1/policies/explain?platform=api&tool=secret_thing&sender=7&roles=a,b";
+    let (status, answer) = world.get(path, Some(ADMIN)).await;
+    assert_eq!((status, &answer["allowed"], &answer["nearest"]), (200, &json!(false), &Value::Null), "{answer}");
+    let layers = answer["layers"].as_array().unwrap();
+    let refusing: Vec<_> = layers.iter().filter(|layer| layer["allowed"] == false).collect();
+    assert_eq!(refusing.len(), 1, "{answer}");
+    assert_eq!((&refusing[0]["layer"], &refusing[0]["file"]), (&json!("platform"), &json!("api.yaml")));
+    assert!(refusing[0]["line"].as_u64().is_some_and(|line| line > 0));
+    let (_, unknown) = world.get("/v1/policies/explain?tool=slep", Some(ADMIN)).await;
+    assert_eq!((&unknown["allowed"], &unknown["nearest"]), (&json!(false), &json!("sleep")));
+    let (_, rules) = world.get("/v1/policies?platform=api", Some(ADMIN)).await;
+    assert_eq!(rules["rules"][0]["file"], "api.yaml", "{rules}");
+    for path in ["/v1/policies", path] {
+        assert_eq!(world.get(path, Some(DESKTOP)).await.0, 403);
+    }
+    assert_eq!(world.get("/v1/policies/explain", Some(ADMIN)).await.0, 422);
+    assert_eq!(world.get("/v1/policies?platform=smoke", Some(ADMIN)).await.0, 422);
+}

@@ -1,71 +1,143 @@
-//! `policy show` and `policy explain`.
+//! `policy show` and `policy explain`: of the running gateway, else from files.
 
-use contract::Platform;
+use contract::{Caller, Platform};
+use policies::{Rule, Verdict};
 use serde_json::{Value, json};
 
-use super::{Said, caller, usable};
+use super::{
+    Said, caller,
+    remote::{Answer, ask, named},
+    usable,
+};
 use crate::{
-    cli::{Exit, Who},
+    cli::{Exit, Remote, Who},
     config::Config,
     table::{self, text},
 };
 
+/// Whose rules are told: those that are in force, or those of the files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// The running gateway's; the files' when none answers.
+    Running,
+    /// Those of a configuration that the user named.
+    Files,
+}
+
+impl Whose {
+    /// A named gateway is always asked; else a named configuration is what the user means.
+    pub fn of(config_named: bool, remote: &Remote) -> Self {
+        if config_named && remote.gateway.is_none() { Self::Files } else { Self::Running }
+    }
+}
+
+/// The rules as they are in force.
+pub async fn show(config: &Config, platform: Option<Platform>, remote: &Remote, whose: Whose) -> Said {
+    let query: Vec<_> = platform.iter().map(|platform| ("platform", platform.to_string())).collect();
+    match asked(config, remote, whose, "/v1/policies", &query).await {
+        Answer::Given(json) => rules_said(json, GATEWAY),
+        Answer::Away => listed(config, platform),
+        Answer::Refused(said) => said,
+    }
+}
+
+/// What every layer says of a call.
+pub async fn explain(config: &Config, tool: &str, who: &Who, remote: &Remote, whose: Whose) -> Said {
+    let mut query = named(who);
+    query.push(("tool", tool.to_owned()));
+    match asked(config, remote, whose, "/v1/policies/explain", &query).await {
+        Answer::Given(json) => explained_said(json, who, GATEWAY),
+        Answer::Away => explained(config, tool, who),
+        Answer::Refused(said) => said,
+    }
+}
+
+async fn asked(config: &Config, remote: &Remote, whose: Whose, path: &str, query: &[(&str, String)]) -> Answer {
+    match whose {
+        Whose::Running => ask(config, remote, path, query).await,
+        Whose::Files => Answer::Away,
+    }
+}
+
+const GATEWAY: &str = "gateway";
+const FILES: &str = "files";
+
 /// The rules as they stand in the files.
-pub fn show(config: &Config, platform: Option<Platform>) -> Said {
+pub(super) fn listed(config: &Config, platform: Option<Platform>) -> Said {
     let (sources, _) = match usable(config) {
         Ok(usable) => usable,
         Err(said) => return said,
     };
     let rules = sources.policies.as_ref().map(|policies| policies.rules(platform)).unwrap_or_default();
-    let rows = rules.iter().map(|rule| vec![rule.layer.to_string(), rule.rule.clone(), place(&rule.file, rule.line)]);
-    let table = table::draw(&[text("layer"), text("rule"), text("where")], rows, "no rule speaks of that platform");
-    let rules: Vec<_> = rules
-        .iter()
-        .map(|rule| json!({ "layer": rule.layer.as_str(), "rule": rule.rule, "file": rule.file, "line": rule.line }))
-        .collect();
-    Said { text: table, json: json!({ "rules": rules }), exit: Exit::Ok }
+    let rule = |rule: &Rule| {
+        let Rule { layer, rule, file, line } = rule;
+        json!({ "layer": layer.as_str(), "rule": rule, "file": file, "line": line })
+    };
+    rules_said(json!({ "rules": rules.iter().map(rule).collect::<Vec<_>>() }), FILES)
 }
 
-/// What every layer says of a call.
-pub fn explain(config: &Config, tool: &str, who: &Who) -> Said {
+/// What the files say of a call.
+pub(super) fn explained(config: &Config, tool: &str, who: &Who) -> Said {
     let (sources, compiled) = match usable(config) {
         Ok(usable) => usable,
         Err(said) => return said,
     };
-    let caller = caller(who, &compiled);
-    let verdicts = compiled.explain(&caller, tool);
-    let allowed = verdicts.iter().all(|verdict| verdict.allowed);
-    let word = |allowed: bool| if allowed { "allowed" } else { "refused" };
-    let rows = verdicts.iter().map(|verdict| {
-        let place = place(&verdict.file, verdict.line);
-        vec![verdict.layer.to_string(), word(verdict.allowed).into(), verdict.rule.clone(), place]
+    let Caller { platform, tenant, .. } = &caller(who, &compiled);
+    let verdicts = compiled.explain(&caller(who, &compiled), tool);
+    let layer = |verdict: &Verdict| {
+        let Verdict { layer, allowed, rule, file, line } = verdict;
+        json!({ "layer": layer.as_str(), "allowed": allowed, "rule": rule, "file": file, "line": line })
+    };
+    let names = sources.tools.tools().iter().map(|tool| &*tool.name);
+    let near = sources.tools.get(tool).is_none().then(|| contract::text::nearest(tool, names)).flatten();
+    let json = json!({
+        "tool": tool, "allowed": verdicts.iter().all(|verdict| verdict.allowed), "platform": platform.as_str(),
+        "tenant": tenant, "layers": verdicts.iter().map(layer).collect::<Vec<_>>(), "nearest": near,
     });
+    explained_said(json, who, FILES)
+}
+
+fn rules_said(mut json: Value, from: &str) -> Said {
+    let rules = json["rules"].as_array().into_iter().flatten();
+    let rows = rules.map(|rule| vec![word(rule, "layer"), word(rule, "rule"), place(rule)]);
+    let table = table::draw(&[text("layer"), text("rule"), text("where")], rows, "no rule speaks of that platform");
+    json["from"] = from.into();
+    Said { text: format!("{table}\n\n{}", source(from)), json, exit: Exit::Ok }
+}
+
+fn explained_said(mut json: Value, who: &Who, from: &str) -> Said {
+    let says = |of: &Value| if of["allowed"] == true { "allowed" } else { "refused" };
+    let layers = json["layers"].as_array().into_iter().flatten();
+    let rows = layers.map(|layer| vec![word(layer, "layer"), says(layer).into(), word(layer, "rule"), place(layer)]);
     let table = table::draw(&[text("layer"), text("says"), text("rule"), text("where")], rows, "no layer speaks");
-    let mut lines = vec![table, String::new(), format!("{tool} is {} for {}", word(allowed), described(&caller))];
-    if sources.tools.get(tool).is_none() {
-        let names = sources.tools.tools().iter().map(|tool| &*tool.name);
-        lines.extend(contract::text::nearest(tool, names).map(|near| format!("did you mean '{near}'?")));
-    }
-    let verdicts: Vec<Value> = verdicts
-        .iter()
-        .map(|verdict| {
-            json!({ "layer": verdict.layer.as_str(), "allowed": verdict.allowed, "rule": verdict.rule,
-                    "file": verdict.file, "line": verdict.line })
-        })
-        .collect();
-    let json = json!({ "tool": tool, "allowed": allowed, "tenant": caller.tenant, "layers": verdicts });
+    let mut lines = vec![table, String::new()];
+    lines.push(format!("{} is {} for {}", word(&json, "tool"), says(&json), described(who, &json)));
+    lines.extend(json["nearest"].as_str().map(|near| format!("did you mean '{near}'?")));
+    lines.push(source(from).to_owned());
+    json["from"] = from.into();
     Said { text: lines.join("\n"), json, exit: Exit::Ok }
 }
 
-fn described(caller: &contract::Caller) -> String {
-    let mut words = format!("'{}' on {}", caller.sender.id, caller.platform);
-    if caller.conversation != "-" {
-        words.push_str(&format!(" in {}", caller.conversation));
+fn source(from: &str) -> &'static str {
+    if from == GATEWAY { "as the running gateway has it" } else { "as the files here say; no gateway was asked" }
+}
+
+fn described(who: &Who, json: &Value) -> String {
+    let mut words = format!("'{}' on {}", who.sender.as_deref().unwrap_or("operator"), word(json, "platform"));
+    if let Some(conversation) = &who.conversation {
+        words.push_str(&format!(" in {conversation}"));
     }
-    words.push_str(&format!(", tenant {}", caller.tenant));
+    words.push_str(&format!(", tenant {}", word(json, "tenant")));
     words
 }
 
-fn place(file: &str, line: u32) -> String {
-    if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
+fn word(of: &Value, name: &str) -> String {
+    of[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn place(rule: &Value) -> String {
+    match rule["line"].as_u64() {
+        None | Some(0) => word(rule, "file"),
+        Some(line) => format!("{}:{line}", word(rule, "file")),
+    }
 }

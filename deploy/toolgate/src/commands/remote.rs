@@ -2,13 +2,14 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use contract::Platform;
 use reqwest::{RequestBuilder, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::Said;
 use crate::{
-    cli::{Exit, Remote},
+    cli::{Exit, Remote, Who},
     config::{Config, Secret},
 };
 
@@ -131,6 +132,39 @@ fn words(status: StatusCode, body: &Value) -> String {
     // What others wrote stands in it; the terminal is not theirs.
     let clean = |line: &String| line.replace(|c: char| c.is_control(), " ");
     lines.iter().map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// What became of a question that files can answer too.
+pub enum Answer {
+    Given(Value),
+    /// Nothing listens there, and none was named.
+    Away,
+    Refused(Said),
+}
+
+/// Asks the running gateway; that none answers matters only when one was named.
+pub async fn ask(config: &Config, remote: &Remote, path: &str, query: &[(&str, String)]) -> Answer {
+    let gateway = match Gateway::at(config, remote).await {
+        Ok(gateway) => gateway,
+        Err(said) => return Answer::Refused(said),
+    };
+    match gateway.get(path, query).await {
+        Ok(json) => Answer::Given(json),
+        Err(Trouble::Away(_)) if gateway.may_be_away() => Answer::Away,
+        Err(trouble) => Answer::Refused(trouble.said()),
+    }
+}
+
+/// Somebody, as the API's queries name them.
+pub fn named(who: &Who) -> Vec<(&'static str, String)> {
+    let mut query = vec![("platform", who.platform.unwrap_or(Platform::Console).to_string())];
+    let parts =
+        [("tenant", &who.tenant), ("space", &who.space), ("conversation", &who.conversation), ("sender", &who.sender)];
+    query.extend(parts.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
+    if !who.role.is_empty() {
+        query.push(("roles", who.role.join(",")));
+    }
+    query
 }
 
 /// Whether the running gateway is ready.

@@ -142,7 +142,7 @@ fn specs_as_printed_in_tutorials_are_taken() {
 fn an_explanation_names_layer_rule_file_and_line() {
     let folder = Folder::new();
     folder.check(
-        &explain(&folder.config(), "weather", &on_telegram("8")),
+        &policy::explained(&folder.config(), "weather", &on_telegram("8")),
         expect![[r#"
         LAYER         SAYS     RULE                                         WHERE
         published     allowed  the tool is published                        (built in)
@@ -155,18 +155,20 @@ fn an_explanation_names_layer_rule_file_and_line() {
         availability  allowed  the tool is available                        (built in)
 
         weather is refused for '8' on telegram, tenant default
+        as the files here say; no gateway was asked
     "#]],
     );
-    let said = explain(&folder.config(), "weather", &on_telegram("7"));
+    let said = policy::explained(&folder.config(), "weather", &on_telegram("7"));
     assert_eq!(said.json["allowed"], true);
     folder.check(
-        &explain(&folder.config(), "wether", &on_telegram("7")),
+        &policy::explained(&folder.config(), "wether", &on_telegram("7")),
         expect![[r#"
         LAYER      SAYS     RULE                   WHERE
         published  refused  no tool has this name  (built in)
 
         wether is refused for '7' on telegram, tenant default
         did you mean 'weather'?
+        as the files here say; no gateway was asked
     "#]],
     );
 }
@@ -175,11 +177,13 @@ fn an_explanation_names_layer_rule_file_and_line() {
 fn rules_are_shown_with_their_places() {
     let folder = Folder::new();
     folder.check(
-        &policies(&folder.config(), Some(Platform::Telegram)),
+        &policy::listed(&folder.config(), Some(Platform::Telegram)),
         expect![[r#"
         LAYER     RULE                     WHERE
         platform  toolsets.allow: weather  platform-policies/telegram.yaml:2
         platform  only: tool:weather       platform-policies/telegram.yaml:4
+
+        as the files here say; no gateway was asked
     "#]],
     );
 }
@@ -298,7 +302,8 @@ async fn a_trace_is_drawn_with_who_where_and_what() {
         │  └─ ✗ read_page 1.1.1     +2.0 ms      2.00 s  execution · timeout  {url: "x"}
         │       GET /page
         └─ ? later                  +1.5 ms           …  unknown
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
     assert_eq!(turn(&folder.config(), "no reference", &remote).await.exit, Exit::Usage);
 }
 
@@ -315,10 +320,42 @@ async fn turns_and_stats_are_tables() {
     let body = json!({ "tools": [{ "tool": "sleep", "calls": 8, "ok": 7, "failed": { "timeout": 1 }, "p50_us": 50_900, "p95_us": 61_000 }] });
     let said =
         stats(&folder.config(), std::time::Duration::from_secs(60), &answering("/v1/stats", 200, body).await).await;
-    folder.check(&said, expect![[r#"
+    folder.check(
+        &said,
+        expect![[r#"
         TOOL   CALLS      OK    P50    P95  FAILURES
         sleep      8  87.5 %  50 ms  61 ms  1 timeout
-    "#]]);
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn the_running_gateway_says_which_rule_refuses_unless_a_configuration_is_named() {
+    let body = json!({ "tool": "order_refund", "allowed": false, "platform": "telegram", "tenant": "default", "nearest": null,
+        "layers": [
+            { "layer": "published", "allowed": true, "rule": "the tool is published", "file": "(built in)", "line": 0 },
+            { "layer": "platform", "allowed": false, "rule": "toolsets.deny: tool:order_refund", "file": "telegram.yaml", "line": 6 },
+        ] });
+    let remote = answering("/v1/policies/explain", 200, body).await;
+    let folder = Folder::new();
+    let asked = explain(&folder.config(), "order_refund", &on_telegram("7"), &remote, Whose::Running).await;
+    folder.check(
+        &asked,
+        expect![[r#"
+        LAYER      SAYS     RULE                              WHERE
+        published  allowed  the tool is published             (built in)
+        platform   refused  toolsets.deny: tool:order_refund  telegram.yaml:6
+
+        order_refund is refused for '7' on telegram, tenant default
+        as the running gateway has it
+    "#]],
+    );
+    assert_eq!(asked.json["from"], "gateway");
+    assert!(Whose::of(true, &remote) == Whose::Running && Whose::of(false, &remote) == Whose::Running);
+    let nobody = crate::cli::Remote { gateway: None, token: None };
+    assert!(Whose::of(true, &nobody) == Whose::Files && Whose::of(false, &nobody) == Whose::Running);
+    let said = explain(&folder.config(), "weather", &on_telegram("7"), &nobody, Whose::Files).await;
+    assert_eq!((&said.json["from"], &said.json["allowed"]), (&json!("files"), &json!(true)));
 }
 
 #[tokio::test]
@@ -333,13 +370,16 @@ async fn a_problem_of_the_gateway_is_told_with_its_layer() {
     let asked = crate::cli::Invoke { name: "weather".into(), params: "{}".into(), who, remote };
     let folder = Folder::new();
     let said = invoke(&folder.config(), &asked).await;
-    folder.check(&said, expect![[r#"
+    folder.check(
+        &said,
+        expect![[r#"
         'weather' cannot run with these arguments: one thing is wrong
           city: expected text, but it is missing (for example Oslo)
           usage: /weather city
           validation · args.invalid
           toolgate trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007
-    "#]]);
+    "#]],
+    );
     assert_eq!(said.exit, Exit::Failed);
 }
 

@@ -1,12 +1,12 @@
 //! `tool list`, `tool show` and `tool invoke`: of the running gateway, else from files.
 
 use contract::Platform;
-use serde_json::{Value, json};
+use serde_json::json;
 use tools::Tool;
 
 use super::{
     Said, caller,
-    remote::{Gateway, Trouble},
+    remote::{Answer, Gateway, Trouble, ask, named},
     usable,
 };
 use crate::{
@@ -108,37 +108,6 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
             Said { text, json, exit: Exit::Failed }
         }
     }
-}
-
-enum Answer {
-    Given(Value),
-    /// Nothing listens there, and none was named.
-    Away,
-    Refused(Said),
-}
-
-async fn ask(config: &Config, remote: &Remote, path: &str, query: &[(&str, String)]) -> Answer {
-    let gateway = match Gateway::at(config, remote).await {
-        Ok(gateway) => gateway,
-        Err(said) => return Answer::Refused(said),
-    };
-    match gateway.get(path, query).await {
-        Ok(json) => Answer::Given(json),
-        Err(Trouble::Away(_)) if gateway.may_be_away() => Answer::Away,
-        Err(trouble) => Answer::Refused(trouble.said()),
-    }
-}
-
-/// Somebody, as the API's queries name them.
-fn named(who: &Who) -> Vec<(&'static str, String)> {
-    let mut query = vec![("platform", who.platform.unwrap_or(Platform::Console).to_string())];
-    let parts =
-        [("tenant", &who.tenant), ("space", &who.space), ("conversation", &who.conversation), ("sender", &who.sender)];
-    query.extend(parts.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))));
-    if !who.role.is_empty() {
-        query.push(("roles", who.role.join(",")));
-    }
-    query
 }
 
 /// A name as a part of a path: whatever was typed, it stays one part.
