@@ -12,7 +12,10 @@ mod rows;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use contract::{TurnId, records::Stores};
+use contract::{
+    TurnId,
+    records::{LANE_MAX, Stores},
+};
 
 /// Most items that a session keeps.
 const ITEMS_MAX: i32 = 200;
@@ -30,6 +33,8 @@ pub struct Options {
     pub sync_full: bool,
     /// SQLite: makes the file when there is none; whoever only reads should not.
     pub create: bool,
+    /// Most turns that wait or run in one lane; the next one is refused.
+    pub lane: usize,
     pub keep: Keep,
 }
 
@@ -40,6 +45,7 @@ impl Default for Options {
             owner: owner::this_process(),
             sync_full: false,
             create: true,
+            lane: LANE_MAX,
             keep: Keep::default(),
         }
     }

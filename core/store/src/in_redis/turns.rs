@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use contract::{
     Fence, SessionKey, StoreDown, TurnId,
     ids::PARTITIONS,
-    records::{Admitted, Change, ChangeError, LANE_MAX, LEASE, Owned, Record, Turns},
+    records::{Admitted, Change, ChangeError, LEASE, Owned, Record, Turns},
 };
 use redis::ScriptInvocation;
 
@@ -38,7 +38,7 @@ impl Turns for Redis {
             .arg(&lane)
             .arg(parts.head)
             .arg(parts.said)
-            .arg(LANE_MAX)
+            .arg(self.options.lane)
             .arg(seconds(self.options.keep.done))
             .arg((self.options.keep.keys_per_account / usize::from(PARTITIONS)).max(1))
             .arg(hex(&key))

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use contract::{
     Fence, SessionKey, StoreDown, TurnId,
     ids::PARTITIONS,
-    records::{Admitted, Change, ChangeError, LANE_MAX, Owned, Record, TurnState, Turns},
+    records::{Admitted, Change, ChangeError, Owned, Record, TurnState, Turns},
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -22,7 +22,7 @@ const DONE: u8 = 5;
 #[async_trait]
 impl Turns for Sqlite {
     async fn accept(&self, record: &Record) -> Result<Admitted, StoreDown> {
-        let new = NewTurn::of(record)?;
+        let new = NewTurn::of(record, self.options.lane)?;
         self.threads.write(move |db| new.accept(db)).await
     }
 
@@ -104,16 +104,19 @@ struct NewTurn {
     lane: [u8; 16],
     partition: u8,
     parts: Fresh,
+    /// Most turns in its lane.
+    most: usize,
 }
 
 impl NewTurn {
-    fn of(record: &Record) -> Result<Self, StoreDown> {
+    fn of(record: &Record, most: usize) -> Result<Self, StoreDown> {
         Ok(Self {
             id: record.id,
             key: dedup_key(record),
             lane: record.session.hash(),
             partition: record.session.partition(),
             parts: Fresh::of(record)?,
+            most,
         })
     }
 
@@ -141,7 +144,7 @@ impl NewTurn {
             db.prepare_cached("SELECT count(*), max(place) FROM turns WHERE lane = ?1 AND place IS NOT NULL")?;
         let (waiting, last) =
             lane.query_row([self.lane], |row| Ok((count_of(row.get(0)?), row.get::<_, Option<i64>>(1)?.unwrap_or(0))))?;
-        let full = waiting >= LANE_MAX;
+        let full = waiting >= self.most;
         let state = state_number(if full { TurnState::Done } else { TurnState::Queued });
         let place = (!full).then_some(last + 1);
         let mut insert = db.prepare_cached(

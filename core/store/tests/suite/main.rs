@@ -36,6 +36,7 @@ facts! {
         an_acceptance_whose_answer_was_lost_may_be_repeated
         keys_of_other_accounts_are_other_keys
         a_lane_keeps_its_order_and_is_full_at_its_limit
+        a_lane_holds_as_many_as_the_operator_says
         a_finish_takes_the_turn_out_of_its_lane
         another_owner_raises_the_fence_and_the_old_one_has_lost
         a_change_of_a_turn_that_is_not_there_is_refused

@@ -74,6 +74,14 @@ pub async fn a_lane_keeps_its_order_and_is_full_at_its_limit(ground: Ground) {
     assert_eq!(unfinished(&stores, &beyond).await, records.iter().map(|r| r.id).collect::<Vec<_>>());
 }
 
+pub async fn a_lane_holds_as_many_as_the_operator_says(ground: Ground) {
+    let stores = ground.open_with(store::Options { lane: 2, ..store::Options::default() }).await;
+    for ahead in 0..2 {
+        assert_eq!(stores.turns.accept(&record("chat", &ahead.to_string())).await.unwrap(), Admitted::New { ahead });
+    }
+    assert_eq!(stores.turns.accept(&record("chat", "beyond")).await.unwrap(), Admitted::Full);
+}
+
 pub async fn a_finish_takes_the_turn_out_of_its_lane(ground: Ground) {
     let stores = ground.open("a").await;
     let (first, second) = (record("chat", "1"), record("chat", "2"));
