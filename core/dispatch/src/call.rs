@@ -156,7 +156,6 @@ impl TurnCx {
         node.spec = Some(tool.digest);
         node.args_digest = Some(digest);
         node.args = summary(permitted.args());
-        node.marks = permitted.changes().to_vec();
         let key = idempotency_key(self.id, permitted.path(), &tool.name, &digest);
         let entry = (!tool.is_repeatable() && self.fence.is_some()).then(|| Entry {
             path: permitted.path().clone(),

@@ -1,101 +1,129 @@
-//! Call trees, put together when they are read: tolerant of orphans, duplicates and cycles. Pure.
+//! Call trees, put together when they are read. Pure.
+//!
+//! Records may be incomplete: a child may come before its parent, twice, or point at itself. Everything is shown once,
+//! nothing fails, and the work grows with the number of nodes, however deep they hang.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use contract::{CallId, Node, NodeKind, State};
+
+/// From here on deeper nodes are not indented further.
+const DEEPEST: usize = 24;
 
 /// A line of a tree as it is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row<'a> {
-    pub depth: usize,
-    /// For each level above, whether more siblings follow there.
-    pub lines: Vec<bool>,
-    /// Whether it is the last of its siblings.
-    pub last: bool,
-    /// Nothing for the placeholder under which orphans hang.
-    pub node: Option<&'a Node>,
+    /// What stands before it: `│  ├─ `.
+    pub branches: String,
+    pub shown: Shown<'a>,
 }
 
-/// Rows from the top: children under their parents, siblings in start order, orphans under a placeholder.
+/// What a line is about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Shown<'a> {
+    Node(&'a Node),
+    /// Stands for a parent that was never recorded.
+    Missing(CallId),
+    /// Above nodes that are each other's parents.
+    Circle,
+}
+
+/// Rows from the top: children under their parents, siblings in the order of their start.
 pub fn rows(nodes: &[Node]) -> Vec<Row<'_>> {
-    let mut by_call: BTreeMap<CallId, &Node> = BTreeMap::new();
+    let known = newest(nodes);
+    let family = Family::of(&known);
+    let mut drawn = Drawn { family: &family, seen: HashSet::new(), rows: Vec::with_capacity(known.len()) };
+    let mut tops: Vec<_> = family.root.map(Shown::Node).into_iter().collect();
+    tops.extend(family.under(None).iter().map(|node| Shown::Node(node)));
+    tops.extend(family.missing.iter().map(|call| Shown::Missing(*call)));
+    for top in tops {
+        drawn.walk(top);
+    }
+    // What is left has no way up to a root: nodes that are each other's ancestors.
+    let left: Vec<_> = known.values().copied().filter(|node| !drawn.seen.contains(&node.call)).collect();
+    if !left.is_empty() {
+        drawn.rows.push(Row { branches: String::new(), shown: Shown::Circle });
+        for node in left {
+            drawn.walk(Shown::Node(node));
+        }
+    }
+    drawn.rows
+}
+
+/// The last word on each node: a record that ended replaces one that did not, else the later replaces the earlier.
+fn newest(nodes: &[Node]) -> BTreeMap<CallId, &Node> {
+    let mut known: BTreeMap<CallId, &Node> = BTreeMap::new();
     for node in nodes {
-        let newer =
-            by_call.get(&node.call).is_none_or(|old| old.state == State::Running || node.state != State::Running);
-        if newer {
-            by_call.insert(node.call, node);
+        let old = known.get(&node.call);
+        if old.is_none_or(|old| old.state == State::Running || node.state != State::Running) {
+            known.insert(node.call, node);
         }
     }
-    let mut children: BTreeMap<Option<CallId>, Vec<&Node>> = BTreeMap::new();
-    let mut orphans = Vec::new();
-    for node in by_call.values().copied() {
-        match node.parent {
-            Some(parent) if parent != node.call && by_call.contains_key(&parent) => {
-                children.entry(Some(parent)).or_default().push(node);
+    known
+}
+
+/// What hangs under what.
+struct Family<'a> {
+    children: HashMap<Option<CallId>, Vec<&'a Node>>,
+    missing: Vec<CallId>,
+    root: Option<&'a Node>,
+}
+
+impl<'a> Family<'a> {
+    fn of(known: &BTreeMap<CallId, &'a Node>) -> Self {
+        let root = known.values().copied().find(|node| node.kind == NodeKind::Turn);
+        let mut family = Self { children: HashMap::new(), missing: Vec::new(), root };
+        let mut nodes: Vec<_> = known.values().copied().collect();
+        nodes.sort_by_key(|node| (node.started_us, node.call));
+        for node in nodes {
+            if root.is_some_and(|root| root.call == node.call) {
+                continue;
             }
-            Some(_) => orphans.push(node),
-            None if node.kind == NodeKind::Turn || by_call.len() == 1 => children.entry(None).or_default().push(node),
-            None => orphans.push(node),
-        }
-    }
-    for siblings in children.values_mut() {
-        siblings.sort_by_key(|n| (n.started_us, n.call));
-    }
-    draw(&children, orphans, &by_call)
-}
-
-fn draw<'a>(
-    children: &BTreeMap<Option<CallId>, Vec<&'a Node>>,
-    orphans: Vec<&'a Node>,
-    all: &BTreeMap<CallId, &'a Node>,
-) -> Vec<Row<'a>> {
-    let mut rows = Vec::new();
-    let mut seen = HashSet::new();
-    let roots = children.get(&None).cloned().unwrap_or_default();
-    walk(roots, 0, children, &mut seen, &mut rows);
-    let mut lost = Vec::new();
-    walk(orphans, 1, children, &mut seen, &mut lost);
-    // What a cycle keeps from every root hangs there too, from the first of its nodes.
-    for node in all.values() {
-        if !seen.contains(&node.call) {
-            walk(vec![node], 1, children, &mut seen, &mut lost);
-        }
-    }
-    if !lost.is_empty() {
-        rows.push(Row { depth: 0, lines: Vec::new(), last: true, node: None });
-        rows.extend(lost);
-    }
-    rows
-}
-
-/// Depth first, without recursion: a tree may be as deep as it likes.
-fn walk<'a>(
-    tops: Vec<&'a Node>,
-    depth: usize,
-    children: &BTreeMap<Option<CallId>, Vec<&'a Node>>,
-    seen: &mut HashSet<CallId>,
-    rows: &mut Vec<Row<'a>>,
-) {
-    let mut stack: Vec<(&Node, usize, Vec<bool>, bool)> = Vec::new();
-    push(&mut stack, &tops, depth, &[]);
-    while let Some((node, depth, lines, last)) = stack.pop() {
-        if !seen.insert(node.call) {
-            continue;
-        }
-        if let Some(below) = children.get(&Some(node.call)) {
-            let mut inner = lines.clone();
-            if depth > 0 {
-                inner.push(!last);
+            let parent = node.parent.or(root.map(|root| root.call));
+            let siblings = family.children.entry(parent).or_default();
+            if let Some(parent) = parent.filter(|parent| siblings.is_empty() && !known.contains_key(parent)) {
+                family.missing.push(parent);
             }
-            push(&mut stack, below, depth + 1, &inner);
+            siblings.push(node);
         }
-        rows.push(Row { depth, lines, last, node: Some(node) });
+        family
+    }
+
+    fn under(&self, parent: Option<CallId>) -> &[&'a Node] {
+        self.children.get(&parent).map_or(&[], Vec::as_slice)
     }
 }
 
-fn push<'a>(stack: &mut Vec<(&'a Node, usize, Vec<bool>, bool)>, nodes: &[&'a Node], depth: usize, lines: &[bool]) {
-    for (i, node) in nodes.iter().enumerate().rev() {
-        stack.push((node, depth, lines.to_vec(), i + 1 == nodes.len()));
+struct Drawn<'a, 'f> {
+    family: &'f Family<'a>,
+    seen: HashSet<CallId>,
+    rows: Vec<Row<'a>>,
+}
+
+impl<'a> Drawn<'a, '_> {
+    /// Draws a node and all below it; a stack of our own, since a tree may be deeper than the thread's.
+    fn walk(&mut self, top: Shown<'a>) {
+        let mut stack = vec![(top, String::new(), String::new(), 0_usize)];
+        while let Some((shown, branches, below, depth)) = stack.pop() {
+            let call = match shown {
+                Shown::Node(node) if !self.seen.insert(node.call) => continue,
+                Shown::Node(node) => Some(node.call),
+                Shown::Missing(call) => Some(call),
+                Shown::Circle => None,
+            };
+            let children = call.map_or(&[][..], |call| self.family.under(Some(call)));
+            let fresh: Vec<_> = children.iter().filter(|child| !self.seen.contains(&child.call)).collect();
+            for (i, child) in fresh.iter().enumerate().rev() {
+                let last = i + 1 == fresh.len();
+                let (branch, under) = match (depth < DEEPEST, last) {
+                    (true, true) => (format!("{below}└─ "), format!("{below}   ")),
+                    (true, false) => (format!("{below}├─ "), format!("{below}│  ")),
+                    (false, _) => (format!("{below}▸ "), below.clone()),
+                };
+                stack.push((Shown::Node(child), branch, under, depth + 1));
+            }
+            self.rows.push(Row { branches, shown });
+        }
     }
 }
 
@@ -104,13 +132,12 @@ fn push<'a>(stack: &mut Vec<(&'a Node, usize, Vec<bool>, bool)>, nodes: &[&'a No
 pub fn draw_text(nodes: &[Node], with_bodies: bool) -> String {
     let mut out = String::new();
     for row in rows(nodes) {
-        for more in &row.lines {
-            out.push_str(if *more { "│  " } else { "   " });
+        out.push_str(&row.branches);
+        match row.shown {
+            Shown::Node(node) => out.push_str(&label(node, with_bodies)),
+            Shown::Missing(_) => out.push_str("(parent not recorded)"),
+            Shown::Circle => out.push_str("(each other's parents)"),
         }
-        if row.depth > 0 {
-            out.push_str(if row.last { "└─ " } else { "├─ " });
-        }
-        out.push_str(&row.node.map_or_else(|| "(parent not recorded)".into(), |node| label(node, with_bodies)));
         out.push('\n');
     }
     out
@@ -217,10 +244,18 @@ mod tests {
             node(8, Some(8), "self"),
         ];
         let text = drawn(&nodes);
-        for name in ["a  ok", "orphan", "x", "y", "self", "(parent not recorded)"] {
+        for name in ["a  ok", "orphan", "x", "y", "self", "(parent not recorded)", "(each other's parents)"] {
             assert!(text.contains(name), "{name} in {text}");
         }
-        assert_eq!(text.lines().count(), 7);
+        assert_eq!(text.lines().count(), 8);
+    }
+
+    #[test]
+    fn a_very_deep_tree_costs_no_more_than_its_nodes() {
+        let nodes: Vec<_> = (0..20_000).map(|i| node(i, i.checked_sub(1), "deep")).collect();
+        let rows = rows(&nodes);
+        assert_eq!(rows.len(), 20_000);
+        assert!(rows.iter().all(|row| row.branches.chars().count() <= 3 * DEEPEST + 2));
     }
 
     proptest::proptest! {
@@ -230,7 +265,13 @@ mod tests {
                 let call = u32::try_from(i).unwrap();
                 node(call, (i > 0).then_some(*p), "t")
             }).collect();
-            let drawn: Vec<_> = rows(&nodes).into_iter().filter_map(|r| r.node.map(|n| n.call)).collect();
+            let drawn: Vec<_> = rows(&nodes)
+                .into_iter()
+                .filter_map(|row| match row.shown {
+                    Shown::Node(node) => Some(node.call),
+                    Shown::Missing(_) | Shown::Circle => None,
+                })
+                .collect();
             let mut unique = drawn.clone();
             unique.sort_unstable();
             unique.dedup();
