@@ -1,7 +1,7 @@
 //! Who decides which calls a turn makes: the commands that a person typed, or a language model.
 
 use async_trait::async_trait;
-use contract::{Call, CallPath, Caller, Failure, Outcome, Reply, records::Record};
+use contract::{Call, CallPath, Caller, Content, Failure, Outcome, Reply, records::Record, text};
 use serde_json::Value;
 
 use crate::{
@@ -89,9 +89,24 @@ impl Commands {
                 }
             }
         }
-        saying.reply()
+        let mut reply = saying.reply();
+        reply.content.extend(files_not_used(turn));
+        reply
     }
 }
+
+/// A caption is a command, but its file goes nowhere: no command takes one, and silence would look as if it did.
+fn files_not_used(turn: &TurnView<'_>) -> Option<Content> {
+    let files = &turn.record.message.files;
+    let line = match files.as_slice() {
+        [] => return None,
+        [file] => format!("The file '{}' was not used: ", text::one_line(&file.name, 64)),
+        files => format!("The {} files were not used: ", files.len()),
+    };
+    Some(Content::Plain(line + NO_FILES + "."))
+}
+
+const NO_FILES: &str = "commands cannot use files in this version";
 
 /// The calls of the first step, in the order of the commands. Arguments are read only of tools in view.
 fn planned(turn: &TurnView<'_>, commands: &[Command]) -> Vec<Planned> {
@@ -117,7 +132,13 @@ fn planned(turn: &TurnView<'_>, commands: &[Command]) -> Vec<Planned> {
 }
 
 fn free_text(turn: &TurnView<'_>) -> Reply {
+    let message = &turn.record.message;
     let list = turn.snapshot.list(turn.caller);
-    let near = say::nearest_tools(&list, turn.record.message.text(), 3);
-    Reply::text(commands::nothing_to_run(&near))
+    let near = say::nearest_tools(&list, message.text(), 3);
+    let mut reply = Reply::text(commands::nothing_to_run(&near));
+    if !message.files.is_empty() {
+        let thanks = format!("Thank you, but I can do nothing with files here: {NO_FILES}.");
+        reply.content.insert(0, Content::Text(thanks));
+    }
+    reply
 }

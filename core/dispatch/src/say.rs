@@ -1,8 +1,12 @@
 //! Outcomes become a reply: content and typed parts, never platform markup. Pure.
 
+mod plain;
+
 use contract::{Action, Button, Code, Content, Failure, Notice, Outcome, Reply, TurnId, text};
 use policies::Limits;
 use serde_json::{Map, Value};
+
+pub use plain::plain;
 
 use crate::{planner::TurnView, snapshot::ToolList};
 
@@ -272,47 +276,6 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A reply as plain text: for pull addresses, summaries and sessions.
-pub fn plain(reply: &Reply) -> String {
-    let parts: Vec<_> = reply.content.iter().map(plain_content).collect();
-    parts.join("\n\n")
-}
-
-fn plain_content(content: &Content) -> String {
-    match content {
-        Content::Text(markdown) => unmarked(markdown),
-        Content::Plain(text) | Content::Code { text, .. } => text.clone(),
-        Content::Notice(notice) => plain_notice(notice),
-        Content::File(file) => format!("[file {}]", file.name),
-        Content::Attachment { name, .. } => format!("[file {name}]"),
-    }
-}
-
-fn plain_notice(notice: &Notice) -> String {
-    let (mark, heading) = notice.heading();
-    let mut text = format!("{mark} {heading}: {}", notice.say);
-    for line in notice.detail_lines() {
-        text.push_str("\n  ");
-        text.push_str(&line);
-    }
-    text.push_str(&format!("\n→ {}", notice.hint));
-    text
-}
-
-/// CommonMark that we wrote ourselves, without its marks: escapes and emphasis of [`fields`] and titles.
-fn unmarked(markdown: &str) -> String {
-    let mut out = String::with_capacity(markdown.len());
-    let mut chars = markdown.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => out.extend(chars.next()),
-            '*' if chars.next_if_eq(&'*').is_some() => {}
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// Tools of the view whose name or description shares words with what was said, best first, with their usage.
 pub(crate) fn nearest_tools<'a>(list: &'a ToolList, said: &str, most: usize) -> Vec<(&'a str, String)> {
     let said = said.to_lowercase();
@@ -379,10 +342,5 @@ mod tests {
     fn a_long_result_is_cut_and_says_so() {
         let Content::Plain(text) = &shown(&json!("é".repeat(500)), false, 100)[0] else { panic!("plain text") };
         assert!(text.ends_with("(cut here: 500 characters in all)") && text.chars().count() <= 100);
-    }
-
-    #[test]
-    fn plain_text_of_our_own_documents_has_no_marks() {
-        assert_eq!(unmarked("- **city**: a\\_b"), "- city: a_b");
     }
 }

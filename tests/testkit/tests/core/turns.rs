@@ -44,21 +44,21 @@ async fn calls_of_one_message_run_together_and_are_answered_in_order() {
     let one_after_the_other: u64 = calls.iter().filter_map(|n| n.duration_us).sum();
     assert!(root[0].duration_us.unwrap() < one_after_the_other, "they overlap");
     expect![[r#"
-        1. `sleep` — slept_ms: 100
+        1. sleep — slept_ms: 100
 
-        2. `sleep` — slept_ms: 99
+        2. sleep — slept_ms: 99
 
-        3. `sleep` — slept_ms: 98
+        3. sleep — slept_ms: 98
 
-        4. `sleep` — slept_ms: 97
+        4. sleep — slept_ms: 97
 
-        5. `sleep` — slept_ms: 96
+        5. sleep — slept_ms: 96
 
-        6. `sleep` — slept_ms: 95
+        6. sleep — slept_ms: 95
 
-        7. `sleep` — slept_ms: 94
+        7. sleep — slept_ms: 94
 
-        8. `sleep` — slept_ms: 93"#]]
+        8. sleep — slept_ms: 93"#]]
     .assert_eq(&said.text);
 }
 
@@ -108,15 +108,15 @@ async fn a_tool_that_crashes_harms_no_other() {
     check(
         "/sleep 1\n/crash\n/noop x",
         expect![[r#"
-            1. `sleep` — slept_ms: 1
+            1. sleep — slept_ms: 1
 
-            2. `crash`
+            2. crash
 
             🛑 Our fault: something broke on our side; other calls were not affected
               code: panic
             → if it goes on, tell an operator the reference
 
-            3. `noop`
+            3. noop
 
             (no output)"#]],
         expect![[r#"
@@ -134,11 +134,11 @@ async fn free_text_without_a_model_is_answered_with_the_nearest_tools() {
     check(
         "please sleep some milliseconds",
         expect![[r#"
-        I run commands here. Perhaps one of these is what you look for:
+            I run commands here. Perhaps one of these is what you look for:
 
-        - `/sleep ms`
+            - /sleep ms
 
-        Send /tools to see them all."#]],
+            Send /tools to see them all."#]],
         expect![[r#"
         turn  ok
     "#]],
@@ -153,4 +153,33 @@ async fn a_reply_is_sent_once_to_where_it_was_asked() {
     let seen = gateway.outlet.wait_for(1).await;
     assert_eq!(seen.len(), 1);
     assert_eq!((seen[0].op, seen[0].conversation.as_str()), ("post", "42"));
+}
+
+fn with_files(text: &str, names: &[&str]) -> contract::Message {
+    let file = |name: &&str| contract::FileRef {
+        name: (*name).to_owned(),
+        media_type: None,
+        size: None,
+        handle: contract::Opaque::default(),
+    };
+    contract::Message { files: names.iter().map(file).collect(), ..message(Platform::Api, "c1", "ada", text) }
+}
+
+#[tokio::test]
+async fn whoever_sends_a_file_is_told_that_it_is_not_used() {
+    let gateway = gateway().await;
+    let alone = gateway.say_as(with_files("", &["invoice.pdf"])).await;
+    expect![[r#"
+        Thank you, but I can do nothing with files here: commands cannot use files in this version.
+
+        I run commands here. Send /help to see what can be done."#]]
+    .assert_eq(&alone.text);
+    let caption = gateway.say_as(with_files("/sleep 1", &["a\n*b*.png"])).await;
+    expect![[r#"
+        - slept_ms: 1
+
+        The file 'a *b*.png' was not used: commands cannot use files in this version."#]]
+    .assert_eq(&caption.text);
+    let several = gateway.say_as(with_files("/sleep 1", &["a", "b"])).await;
+    assert!(several.text.ends_with("The 2 files were not used: commands cannot use files in this version."));
 }
