@@ -51,6 +51,8 @@ pub(crate) struct Writer {
     doc: Doc,
     /// Styles that are open, with their span when they made one.
     open: Vec<(Style, Option<usize>)>,
+    /// Which of them made a span: no style is drawn within itself, so these are few however deep a text nests.
+    drawn: Vec<usize>,
     gap: usize,
     levels: usize,
     marker: Option<String>,
@@ -138,17 +140,25 @@ impl Writer {
         self.flush();
         let is_same = |open: &Style| std::mem::discriminant(open) == std::mem::discriminant(&style);
         let quotes = |open: &Style| matches!(open, Style::Quote | Style::Folded);
-        let is_nested = self.open.iter().any(|(open, _)| is_same(open) || (quotes(open) && quotes(&style)));
+        let is_nested = self.drawn().any(|open| is_same(open) || (quotes(open) && quotes(&style)));
         self.fresh = quotes(&style);
         let span = (!is_nested).then(|| self.begin(style.clone()));
+        if span.is_some() {
+            self.drawn.push(self.open.len());
+        }
         self.open.push((style, span));
     }
 
     pub(crate) fn close(&mut self) {
         self.fresh = false;
         if let Some((_, Some(span))) = self.open.pop() {
+            self.drawn.pop();
             self.doc.spans[span].end = self.doc.text.len();
         }
+    }
+
+    fn drawn(&self) -> impl Iterator<Item = &Style> {
+        self.drawn.iter().map(|at| &self.open[*at].0)
     }
 
     /// Code within a line. Telegram allows no other style around it, so those are interrupted; within a link it is plain.
@@ -157,7 +167,7 @@ impl Writer {
             return;
         }
         self.flush();
-        if self.open.iter().any(|(style, _)| matches!(style, Style::Link(_))) {
+        if self.drawn().any(|style| matches!(style, Style::Link(_))) {
             return self.text(text);
         }
         self.interrupt();
@@ -192,8 +202,10 @@ impl Writer {
 
     fn interrupt(&mut self) {
         let here = self.doc.text.len();
-        for (style, span) in &self.open {
-            if let (true, Some(span)) = (style.is_inline(), span) {
+        for at in &self.drawn {
+            if let (style, Some(span)) = &self.open[*at]
+                && style.is_inline()
+            {
                 self.doc.spans[*span].end = here;
             }
         }
@@ -201,8 +213,9 @@ impl Writer {
 
     fn resume(&mut self) {
         let start = self.doc.text.len();
-        for (style, span) in &mut self.open {
-            if style.is_inline() && span.is_some() {
+        for at in &self.drawn {
+            let (style, span) = &mut self.open[*at];
+            if style.is_inline() {
                 self.doc.spans.push(Span { start, end: OPEN_END, style: style.clone() });
                 *span = Some(self.doc.spans.len() - 1);
             }

@@ -310,6 +310,16 @@ fn a_rendering_is_stable() {
     assert_eq!(digests[0], digests[1]);
 }
 
+#[test]
+fn a_style_within_itself_is_drawn_once_and_code_interrupts_it() {
+    check("> **a `c` *b **x** `d` e* f**\n> > deep `g`", expect![[r#"
+        <blockquote><b>a </b><code>c</code><b> <i>b x </i></b><code>d</code><b><i> e</i> f</b>
+
+        deep <code>g</code></blockquote>"#]]);
+    let nested = parts(&format!("{}{}", "> ".repeat(2_000), "`c` ".repeat(50)));
+    assert_eq!(read(&nested[0].body).map(|(text, _)| text), Ok("c ".repeat(50).trim_end().to_owned()));
+}
+
 /// Pieces of what a model or a tool may write.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
