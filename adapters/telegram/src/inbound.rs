@@ -285,12 +285,13 @@ fn millis(message: &Value, key: &str) -> u64 {
     u64::try_from(date).unwrap_or(0).saturating_mul(1_000)
 }
 
-/// A file that is opened by its id.
-fn file(id: &str, name: String, media_type: Option<&str>, size: Option<i64>) -> Option<FileRef> {
+/// A file that is opened by its id, and can be sent on as what it is.
+fn file(kind: &str, id: &str, name: String, media_type: Option<&str>, size: Option<i64>) -> Option<FileRef> {
+    let named = if kind == "document" { id.to_owned() } else { format!("{kind}:{id}") };
     Some(FileRef {
         name,
         media_type: media_type.map(str::to_owned),
         size: size.and_then(|size| u64::try_from(size).ok()),
-        handle: Opaque::new(format!("{}{id}", crate::render::HANDLE))?,
+        handle: Opaque::new(format!("{}{named}", crate::render::HANDLE))?,
     })
 }

@@ -103,8 +103,11 @@ impl Telegram {
         }
         fields.extend(keyboard(part).map(|keyboard| ("reply_markup".to_owned(), json!(keyboard))));
         let answer = if file.media_type == render::BY_ID {
-            fields.insert("document".into(), json!(String::from_utf8_lossy(&file.bytes)));
-            self.api.call("sendDocument", &Value::Object(fields), crate::api::PATIENCE).await?
+            let named = String::from_utf8_lossy(&file.bytes);
+            let (kind, id) = render::kind_and_id(&named);
+            let (method, field) = sends(kind);
+            fields.insert(field.into(), json!(id));
+            self.api.call(method, &Value::Object(fields), crate::api::PATIENCE).await?
         } else {
             self.api.upload("sendDocument", &fields, "document", file).await?
         };
@@ -184,6 +187,20 @@ impl Telegram {
         let scope = if is_shared { Scope::Account } else { Scope::Conversation };
         // A little later than told: their clock and ours differ.
         DeliveryError::Wait { scope, until: SystemTime::now() + Duration::from_millis(seconds * 1_000 + 50) }
+    }
+}
+
+/// The method that sends a kind of file, and the field that takes it.
+fn sends(kind: &str) -> (&'static str, &'static str) {
+    match kind {
+        "photo" => ("sendPhoto", "photo"),
+        "video" => ("sendVideo", "video"),
+        "animation" => ("sendAnimation", "animation"),
+        "audio" => ("sendAudio", "audio"),
+        "voice" => ("sendVoice", "voice"),
+        "video_note" => ("sendVideoNote", "video_note"),
+        "sticker" => ("sendSticker", "sticker"),
+        _ => ("sendDocument", "document"),
     }
 }
 

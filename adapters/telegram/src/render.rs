@@ -28,11 +28,22 @@ mod tests;
 pub const MOST_TEXT: usize = 4_096;
 /// Most UTF-16 units of a file's caption.
 pub const MOST_CAPTION: usize = 1_024;
-/// The media type of a file that is already on Telegram's servers: its bytes are the file's id there.
+/// The media type of a file that is already on Telegram's servers: its bytes are its kind and id there.
 pub const BY_ID: &str = "application/x-telegram-file-id";
 
 /// What stands before a file's id in the handle of a [`contract::FileRef`] of this adapter.
 pub(crate) const HANDLE: &str = "telegram:";
+
+/// Kind and id of a file on Telegram's servers, as a handle names it behind [`HANDLE`]: one kind cannot be sent as another.
+pub(crate) fn kind_and_id(named: &str) -> (&str, &str) {
+    named.split_once(':').unwrap_or(("document", named))
+}
+
+/// Whether Telegram shows a text with the file.
+fn takes_caption(file: &PartFile) -> bool {
+    let named = String::from_utf8_lossy(if file.media_type == BY_ID { &file.bytes } else { b"" });
+    !matches!(kind_and_id(&named).0, "sticker" | "video_note")
+}
 
 /// The messages of a reply, in order. A part with an empty `body` is sent as its plain form, without markup.
 pub fn reply(reply: &Reply) -> Vec<Part> {
@@ -56,7 +67,7 @@ pub fn reply(reply: &Reply) -> Vec<Part> {
 /// The parts that carry text. A short text becomes the first file's caption; a long one ends in a file of its own.
 fn texts(doc: &Doc, reply: &Reply, files: &[PartFile]) -> Vec<Part> {
     let most = reply.most_messages.map_or(usize::MAX, |most| most.max(1) as usize);
-    if let Some(file) = files.first() {
+    if let Some(file) = files.first().filter(|file| takes_caption(file)) {
         let mut cutter = Cutter::new(doc);
         let piece = cutter.next(MOST_CAPTION);
         if cutter.is_done() {

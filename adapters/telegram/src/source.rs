@@ -10,7 +10,7 @@ use teloxide::{payloads::GetFile, types::FileId};
 use crate::{
     Telegram,
     api::{PATIENCE, Problem},
-    render::HANDLE,
+    render::{HANDLE, kind_and_id},
 };
 
 /// What bots may download.
@@ -19,13 +19,13 @@ const LARGEST: u64 = 20 * 1024 * 1024;
 #[async_trait::async_trait]
 impl Source for Telegram {
     async fn open(&self, file: &FileRef) -> Result<ByteStream, DeliveryError> {
-        let Some(id) = file.handle.reveal().strip_prefix(HANDLE) else {
+        let Some(named) = file.handle.reveal().strip_prefix(HANDLE) else {
             return Err(DeliveryError::Refused(Why::Unsupported));
         };
         if file.size.is_some_and(|size| size > LARGEST) {
             return Err(too_large());
         }
-        let found = self.api.ask(&GetFile::new(FileId(id.to_owned()))).await.map_err(refused)?;
+        let found = self.api.ask(&GetFile::new(FileId(kind_and_id(named).1.to_owned()))).await.map_err(refused)?;
         if found["file_size"].as_u64().is_some_and(|size| size > LARGEST) {
             return Err(too_large());
         }

@@ -208,7 +208,7 @@ fn files_are_named_once_with_their_caption() {
             "photo": [{"file_id": "s", "width": 9, "height": 9}, {"file_id": "L", "width": 90, "height": 90, "file_size": 5}, {"file_id": "m", "width": 50, "height": 50}]}),
         ),
         expect![[
-            r#"Addressed m:-100:10 -100>10 42="Ann" Text { text: "see" } file:photo.jpg:telegram:L:Some("image/jpeg"):Some(5)"#
+            r#"Addressed m:-100:10 -100>10 42="Ann" Text { text: "see" } file:photo.jpg:telegram:photo:L:Some("image/jpeg"):Some(5)"#
         ]],
     );
     check(
@@ -216,7 +216,7 @@ fn files_are_named_once_with_their_caption() {
             json!({"animation": {"file_id": "A", "mime_type": "video/mp4"}, "document": {"file_id": "A", "file_name": "a.gif"}, "voice": {"file_id": "V"}}),
         ),
         expect![[
-            r#"Overheard m:-100:10 -100>10 42="Ann" Text { text: "" } file:animation.mp4:telegram:A:Some("video/mp4"):None file:voice.ogg:telegram:V:Some("audio/ogg"):None"#
+            r#"Overheard m:-100:10 -100>10 42="Ann" Text { text: "" } file:animation.mp4:telegram:animation:A:Some("video/mp4"):None file:voice.ogg:telegram:voice:V:Some("audio/ogg"):None"#
         ]],
     );
 }

@@ -305,6 +305,18 @@ fn a_file_takes_a_short_text_as_its_caption_and_buttons_come_last() {
 }
 
 #[test]
+fn what_takes_no_caption_leaves_the_text_a_message_of_its_own() {
+    for (handle, expected) in [("telegram:photo:P", vec!["see"]), ("telegram:sticker:S", vec!["see", ""])] {
+        let (name, handle) = ("x".to_owned(), Opaque::new(handle).expect("short"));
+        let mut with_file = Reply::text("see");
+        with_file.content.push(Content::File(FileRef { name, media_type: None, size: None, handle }));
+        let parts = reply(&with_file);
+        assert_eq!(parts.iter().map(|part| part.body.as_str()).collect::<Vec<_>>(), expected);
+        assert_eq!(parts.iter().map(|part| part.files.len()).sum::<usize>(), 1);
+    }
+}
+
+#[test]
 fn a_rendering_is_stable() {
     let digests: Vec<Digest> = (0..2).flat_map(|_| parts("a **b** c")).map(|part| part.digest()).collect();
     assert_eq!(digests[0], digests[1]);
@@ -312,10 +324,13 @@ fn a_rendering_is_stable() {
 
 #[test]
 fn a_style_within_itself_is_drawn_once_and_code_interrupts_it() {
-    check("> **a `c` *b **x** `d` e* f**\n> > deep `g`", expect![[r#"
+    check(
+        "> **a `c` *b **x** `d` e* f**\n> > deep `g`",
+        expect![[r#"
         <blockquote><b>a </b><code>c</code><b> <i>b x </i></b><code>d</code><b><i> e</i> f</b>
 
-        deep <code>g</code></blockquote>"#]]);
+        deep <code>g</code></blockquote>"#]],
+    );
     let nested = parts(&format!("{}{}", "> ".repeat(2_000), "`c` ".repeat(50)));
     assert_eq!(read(&nested[0].body).map(|(text, _)| text), Ok("c ".repeat(50).trim_end().to_owned()));
 }
