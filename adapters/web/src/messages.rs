@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use contract::{Accepted, Caller, Code, Failure, Heard, Kind, Message, Reply, StoreDown, TurnId};
+use contract::{Accepted, Address, Caller, Code, Digest, Failure, Heard, Kind, Message, Opaque, Reply, TurnId};
 use dispatch::Gateway;
 use serde::Deserialize;
 use serde_json::json;
@@ -78,7 +78,7 @@ pub async fn post(
 }
 
 /// Accepts the message. What was refused because too many waited may be sent again under its id: it is not known then.
-async fn accept(gateway: &Gateway, message: Message, caller: Caller) -> Result<Accepted, StoreDown> {
+async fn accept(gateway: &Gateway, message: Message, caller: Caller) -> Result<Accepted, Problem> {
     let mut tries = 0;
     loop {
         let key = format!("{}:{tries}", message.key);
@@ -87,7 +87,9 @@ async fn accept(gateway: &Gateway, message: Message, caller: Caller) -> Result<A
         match accepted {
             Accepted::Turn { id, known: true, .. } if tries < TRIES => {
                 if !matches!(turns::standing(gateway, id).await?, Standing::Refused) {
-                    return Ok(accepted);
+                    let first = gateway.record(id).await?;
+                    let is_same = first.is_none_or(|first| first.message.address.private == message.address.private);
+                    return if is_same { Ok(accepted) } else { Err(Problem::used_id(id)) };
                 }
             }
             accepted => return Ok(accepted),
@@ -137,6 +139,7 @@ fn message(who: &Who, ask: Ask) -> Result<(Message, Caller), Problem> {
     let id = body::word("id", ask.id)?;
     let own = callers::Own { conversation: ask.conversation, thread: ask.thread, user: ask.user };
     let (address, caller) = callers::own(who, own, contract::Origin::Said)?;
+    let address = Address { private: said(&address, &ask.text), ..address };
     let message = Message {
         key: key(&caller, id),
         sender: caller.sender.clone(),
@@ -152,6 +155,12 @@ fn message(who: &Who, ask: Ask) -> Result<(Message, Caller), Problem> {
     };
     let caller = Caller { origin: message.origin(), ..caller };
     Ok((message, caller))
+}
+
+/// Stays with the turn when its text does not: whoever sends the id again shows that it is the same message.
+fn said(address: &Address, text: &str) -> Opaque {
+    let said = json!([address.conversation, address.thread, text]);
+    Opaque::new(Digest::of_json(&said).to_string()).expect("a digest is short")
 }
 
 /// Two people behind one client do not share their ids; a message without an id is always new.

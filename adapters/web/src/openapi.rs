@@ -138,7 +138,7 @@ fn schemas() -> Value {
             "text": text(), "conversation": text(), "thread": text(),
             "user": { "type": "string", "description": "a person behind the client" },
             "wait": { "type": "integer", "minimum": 0, "maximum": 300, "default": 60, "description": "seconds" },
-            "id": { "type": "string", "description": "the client's own id: sent twice, it is answered as one" },
+            "id": { "type": "string", "description": "the client's own id: sent twice, it is answered as one; with another text, conversation or thread, 409" },
         } },
         "Answer": { "type": "object", "properties": {
             "reference": { "type": ["string", "null"] }, "text": text(), "failed": { "type": "boolean" },

@@ -71,6 +71,13 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, failure)
     }
 
+    /// The client's own id stands for another message already.
+    pub fn used_id(first: TurnId) -> Self {
+        let failure = Failure::new(Code::InputRefused, "this id was used for another message")
+            .hint("give each message an id of its own; the reference is the first one's");
+        Self::new(StatusCode::CONFLICT, failure).reference(first)
+    }
+
     pub fn no_such_route() -> Self {
         let failure = Failure::new(Code::InputRefused, "there is nothing at this address")
             .hint("GET /v1/openapi.json lists what there is");

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use contract::{Node, Reply, State, StoreDown, TurnEvent, TurnId, records::TurnState};
+use contract::{Code, Node, Reply, State, StoreDown, TurnEvent, TurnId, records::TurnState};
 use dispatch::Gateway;
 use futures_util::StreamExt;
 
@@ -24,18 +24,18 @@ pub async fn standing(gateway: &Gateway, turn: TurnId) -> Result<Standing, Store
     if let Some(record) = gateway.record(turn).await? {
         return Ok(match (record.reply, record.state) {
             (Some(reply), _) => Standing::Replied(Arc::new(reply)),
-            (None, TurnState::Done)
-                if record.message.address.platform.is_pull() && root(gateway, turn).await?.is_none() =>
-            {
-                Standing::Refused
-            }
-            (None, TurnState::Done) => Standing::Over(root(gateway, turn).await?.map(Box::new)),
+            (None, TurnState::Done) => match root(gateway, turn).await? {
+                Some(root) if is_refusal(&root) => Standing::Refused,
+                None if record.message.address.platform.is_pull() => Standing::Refused,
+                root => Standing::Over(root.map(Box::new)),
+            },
             (None, TurnState::Queued | TurnState::Running | TurnState::Parked | TurnState::Merged(_))
             | (None, TurnState::Answered) => Standing::Open,
         });
     }
     Ok(match root(gateway, turn).await? {
         Some(root) if root.state == State::Running => Standing::Open,
+        Some(root) if is_refusal(&root) => Standing::Refused,
         Some(root) => Standing::Over(Some(Box::new(root))),
         None => Standing::Unknown,
     })
@@ -43,6 +43,11 @@ pub async fn standing(gateway: &Gateway, turn: TurnId) -> Result<Standing, Store
 
 async fn root(gateway: &Gateway, turn: TurnId) -> Result<Option<Node>, StoreDown> {
     Ok(gateway.tree(turn).await?.into_iter().find(|node| node.place.is_some()))
+}
+
+/// Nothing of it ran, for there was no room; a tool that is busy fails a turn that did run.
+fn is_refusal(root: &Node) -> bool {
+    root.state == State::NotStarted && root.code == Some(Code::Busy)
 }
 
 /// Waits until the turn is not open any more. A turn that waits in its lane has no feed yet, so it is looked at again.
@@ -53,7 +58,8 @@ pub async fn settled(gateway: &Gateway, turn: TurnId) -> Standing {
         let mut events = gateway.watch(turn).await;
         while let Some(event) = events.next().await {
             if let TurnEvent::End(reply) = event {
-                return Standing::Replied(reply);
+                let refused = reply.failed && matches!(standing(gateway, turn).await, Ok(Standing::Refused));
+                return if refused { Standing::Refused } else { Standing::Replied(reply) };
             }
         }
         match standing(gateway, turn).await {

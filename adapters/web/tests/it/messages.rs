@@ -61,6 +61,19 @@ async fn an_id_sent_twice_is_one_message() {
 }
 
 #[tokio::test]
+async fn an_id_does_not_stand_for_two_messages() {
+    let world = world().await;
+    let ask = |text: &str, place: &str| json!({ "text": text, "conversation": place, "id": "order-1" });
+    let (_, first) = world.say(Some(DESKTOP), ask("/sleep 1", "a")).await;
+    for other in [ask("/sleep 2", "a"), ask("/sleep 1", "b")] {
+        let (status, problem) = world.say(Some(DESKTOP), other).await;
+        assert_eq!((status, &problem["code"]), (409, &json!("input.refused")), "{problem}");
+        assert_eq!(problem["reference"], first["reference"]);
+    }
+    assert_eq!(world.say(Some(DESKTOP), ask("/sleep 1", "a")).await.1, first);
+}
+
+#[tokio::test]
 async fn a_message_streams_its_nodes_and_ends_with_its_answer() {
     let world = world().await;
     let ask = world.ask(Method::POST, "/v1/messages", Some(DESKTOP)).header("accept", "text/event-stream");
