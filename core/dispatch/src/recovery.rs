@@ -78,15 +78,15 @@ async fn take(inner: &Arc<Inner>, owned: &[Owned]) {
         if now == before {
             continue;
         }
-        match now {
-            None => {
-                warn!(partition, "another process owns this partition now");
-                inner.fences.set(partition, None);
-                for turn in inner.lanes.lost(partition) {
-                    inner.tracer.forget(turn);
-                }
+        if before.is_some() {
+            warn!(partition, "another process owns this partition, or owned it meanwhile");
+            inner.fences.set(partition, None);
+            for turn in inner.lanes.lost(partition) {
+                inner.tracer.forget(turn);
             }
-            Some(fence) => take_up(inner, partition, fence).await,
+        }
+        if let Some(fence) = now {
+            take_up(inner, partition, fence).await;
         }
     }
 }

@@ -114,7 +114,7 @@ impl Native for Gate {
             let _ = open.wait_for(|open| *open).await;
         }
         if let Some(hook) = &self.hook {
-            hook.after("tool").await;
+            let _ = hook.after("tool").await;
         }
         Ok(json!({ "id": id }))
     }

@@ -32,7 +32,7 @@ impl Ground {
 
     /// Opens the store for one more process life. Its name is that of a process which has ended, so that the next
     /// life takes over at once, as it does from a process that was killed.
-    pub fn opening(&self) -> impl Future<Output = Stores> + Send + 'static {
+    pub fn opening(&self) -> impl Future<Output = Stores> + Send + use<> {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
         let options = Options { owner: format!("{}0{life}", owner::this_process()), ..Options::default() };
         let url = self.url();

@@ -21,7 +21,10 @@ use tokio::sync::Notify;
 #[async_trait]
 pub trait Hook: Send + Sync {
     async fn before(&self, operation: &str) -> Result<(), StoreDown>;
-    async fn after(&self, _operation: &str) {}
+    /// An error in place of the answer to what was done.
+    async fn after(&self, _operation: &str) -> Result<(), StoreDown> {
+        Ok(())
+    }
 }
 
 /// The process dies at the n-th of the steps that matter: from there on nothing goes in or out.
@@ -83,10 +86,11 @@ impl Hook for Death {
         Ok(())
     }
 
-    async fn after(&self, operation: &str) {
+    async fn after(&self, operation: &str) -> Result<(), StoreDown> {
         if matters(operation) {
             self.step(format!("after {operation}")).await;
         }
+        Ok(())
     }
 }
 
@@ -103,6 +107,8 @@ pub struct Flaky {
     pub trees_hang: AtomicBool,
     /// Fails the next operations that begin with this word.
     pub fail_next: Mutex<Vec<&'static str>>,
+    /// The same, but the operation is carried out: only its answer is lost.
+    pub lose_next: Mutex<Vec<&'static str>>,
 }
 
 impl Flaky {
@@ -125,14 +131,20 @@ impl Hook for Flaky {
         if is_tree && self.trees_hang.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
-        let told = {
-            let mut fail = self.fail_next.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = fail.iter().position(|word| operation.starts_with(word));
-            found.map(|at| fail.remove(at)).is_some()
-        };
+        let told = is_told(&self.fail_next, operation);
         let away = told || self.down.load(Ordering::SeqCst) || (is_tree && self.trees_down.load(Ordering::SeqCst));
         if away { Err(StoreDown("told to".into())) } else { Ok(()) }
     }
+
+    async fn after(&self, operation: &str) -> Result<(), StoreDown> {
+        if is_told(&self.lose_next, operation) { Err(StoreDown("told to lose the answer".into())) } else { Ok(()) }
+    }
+}
+
+fn is_told(words: &Mutex<Vec<&'static str>>, operation: &str) -> bool {
+    let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = words.iter().position(|word| operation.starts_with(word));
+    found.map(|at| words.remove(at)).is_some()
 }
 
 /// Stores whose operations pass a hook.
@@ -150,7 +162,7 @@ impl Hooked {
     async fn pass<T>(&self, operation: &str, work: impl Future<Output = Result<T, StoreDown>>) -> Result<T, StoreDown> {
         self.hook.before(operation).await?;
         let done = work.await;
-        self.hook.after(operation).await;
+        self.hook.after(operation).await?;
         done
     }
 }
@@ -201,7 +213,7 @@ impl Turns for Hooked {
         let operation = name_of(changes);
         self.hook.before(&operation).await?;
         let done = self.stores.turns.change(fence, turn, session, changes).await;
-        self.hook.after(&operation).await;
+        self.hook.after(&operation).await?;
         done
     }
 
@@ -301,7 +313,7 @@ impl Outlet for HookedOutlet {
         };
         self.hook.before(&operation).await.map_err(|down| DeliveryError::NotSent(down.0))?;
         let sent = self.outlet.send(to, op, key).await;
-        self.hook.after(&operation).await;
+        self.hook.after(&operation).await.map_err(|down| DeliveryError::Unsure(down.0))?;
         sent
     }
 

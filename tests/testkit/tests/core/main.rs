@@ -2,7 +2,9 @@
 // An unwrap here is a fact that does not hold.
 #![allow(clippy::unwrap_used)]
 
+mod away;
 mod batch;
+mod delivery;
 mod kill;
 mod lanes;
 mod scene;

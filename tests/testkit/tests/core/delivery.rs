@@ -1,0 +1,321 @@
+//! What becomes of a stored reply: order, pace, refusals, doubt, progress, messages to other conversations.
+
+use std::{sync::Arc, time::Duration};
+
+use contract::{
+    Accepted, Action, Message, Platform, TurnId, Why,
+    records::{DeliveryState, TurnState},
+    reply::DUPLICATE_MARK,
+};
+use testkit::{Fault, Gate, Ground, InABox, Life, Recorder, Setup, StoreKind, message, press};
+
+use crate::scene::for_each_store;
+
+async fn gateway(gate: &Gate) -> InABox {
+    let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
+    Setup::new(stores).gate(gate).start().ready().await
+}
+
+fn says(conversation: &str, text: &str) -> Message {
+    message(Platform::Telegram, conversation, "ada", text)
+}
+
+async fn turn(gateway: &InABox, message: Message) -> TurnId {
+    match gateway.gateway_accept(message).await {
+        Accepted::Turn { id, .. } => id,
+        other => panic!("not a turn: {other:?}"),
+    }
+}
+
+async fn done(gateway: &InABox, turn: TurnId) -> contract::records::Record {
+    for _ in 0..4_000 {
+        let record = gateway.gateway.record(turn).await.unwrap().unwrap();
+        if record.state == TurnState::Done {
+            return record;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{turn} is not done: {:?}", gateway.gateway.record(turn).await);
+}
+
+fn texts(outlet: &Recorder) -> Vec<String> {
+    outlet.finals().into_iter().map(|seen| seen.text).collect()
+}
+
+#[tokio::test]
+async fn a_wait_holds_the_conversation_in_order_and_no_other() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::Wait(Duration::from_millis(1_500)), Fault::NotSent]);
+    let first = turn(&gateway, says("c", "/gate id=1")).await;
+    gateway.gateway.reply(first).await.unwrap();
+    let others = [turn(&gateway, says("c", "/gate id=2")).await, turn(&gateway, says("c", "/gate id=3")).await];
+    for other in others {
+        done(&gateway, other).await;
+    }
+    assert_eq!(texts(&gateway.outlet), ["- id: 1", "- id: 2", "- id: 3"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_is_durable_and_does_not_hold_up_the_leaving() {
+    for_each_store(|ground| async move {
+        let gateway = Setup::new(ground.open().await).start().ready().await;
+        gateway.outlet.fail_next([Fault::Wait(Duration::from_secs(13_938))]);
+        let asked = turn(&gateway, says("c", "/noop x")).await;
+        let waits = || async {
+            let record = gateway.gateway.record(asked).await.unwrap().unwrap();
+            record.deliveries.first().is_some_and(
+                |d| matches!(d.state, DeliveryState::Ready { part: 0, due_ms } if due_ms > contract::TurnId::new().at_ms()),
+            )
+        };
+        while !waits().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let health = gateway.gateway.health().all();
+        assert!(health.iter().any(|(part, _)| part.contains("telegram:main/c")), "{health:?}");
+        gateway.gateway.drain().await;
+        assert!(gateway.outlet.seen().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_surely_not_sent_is_sent_again_without_a_mark() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::NotSent, Fault::NotSent]);
+    let asked = turn(&gateway, says("c", "/gate id=1")).await;
+    done(&gateway, asked).await;
+    assert_eq!(texts(&gateway.outlet), ["- id: 1"]);
+}
+
+#[tokio::test]
+async fn what_may_have_arrived_is_sent_again_with_the_mark_and_whole() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.split_at(50);
+    let id: String = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect::<String>().repeat(2);
+    gateway.outlet.fail_next([Fault::UnsureAfter]);
+    let asked = turn(&gateway, says("c", &format!("/gate id={id}"))).await;
+    done(&gateway, asked).await;
+    let seen = texts(&gateway.outlet);
+    assert!(seen[1].starts_with(DUPLICATE_MARK), "{seen:?}");
+    let again = seen[1..].concat();
+    assert_eq!(again, format!("{DUPLICATE_MARK}\n- id: {id}"), "nothing of it is lost");
+}
+
+#[tokio::test]
+async fn a_part_in_the_middle_that_may_have_arrived_is_announced() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.split_at(50);
+    let turn = {
+        let slow = gateway.outlet.clone();
+        slow.take_time(Duration::from_millis(30));
+        let asked = turn(&gateway, says("c", &format!("/gate id={}", "x".repeat(120)))).await;
+        slow.wait_for(1).await;
+        slow.fail_next([Fault::UnsureAfter]);
+        asked
+    };
+    done(&gateway, turn).await;
+    let seen = texts(&gateway.outlet);
+    let mark = seen.iter().position(|text| text == DUPLICATE_MARK).unwrap();
+    assert_eq!(seen[mark - 1], seen[mark + 1], "that part came twice: {seen:?}");
+    let record = gateway.gateway.record(turn).await.unwrap().unwrap();
+    assert_eq!(record.deliveries[0].receipts.len(), 3);
+}
+
+#[tokio::test]
+async fn a_send_that_stays_in_doubt_is_given_up_and_recorded() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::UnsureBefore, Fault::UnsureBefore, Fault::UnsureBefore]);
+    let asked = turn(&gateway, says("c", "/noop x")).await;
+    let record = done(&gateway, asked).await;
+    assert!(matches!(record.deliveries[0].state, DeliveryState::Failed(_)));
+    let next = turn(&gateway, says("c", "/gate id=next")).await;
+    done(&gateway, next).await;
+    assert_eq!(texts(&gateway.outlet), ["- id: next"], "those behind it go on");
+}
+
+#[tokio::test]
+async fn refused_markup_goes_out_plain() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::Refused(Why::Markup)]);
+    let asked = turn(&gateway, says("c", "/gate id=1")).await;
+    done(&gateway, asked).await;
+    assert_eq!(texts(&gateway.outlet), ["- id: 1"]);
+}
+
+#[tokio::test]
+async fn a_conversation_that_moved_is_followed_and_a_gone_thread_falls_back() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::Refused(Why::Moved("new".into()))]);
+    let asked = turn(&gateway, says("old", "/gate id=1")).await;
+    let record = done(&gateway, asked).await;
+    assert_eq!(record.deliveries[0].to.conversation, "new");
+    gateway.outlet.fail_next([Fault::Refused(Why::Gone)]);
+    let mut in_thread = says("c", "/gate id=2");
+    in_thread.address.thread = Some("5".into());
+    let record = done(&gateway, turn(&gateway, in_thread).await).await;
+    assert_eq!(
+        (record.deliveries[0].to.thread.clone(), record.deliveries[0].state.clone()),
+        (None, DeliveryState::Done)
+    );
+    let places: Vec<_> = gateway.outlet.finals().into_iter().map(|s| s.conversation).collect();
+    assert_eq!(places, ["new", "c"]);
+}
+
+#[tokio::test]
+async fn a_refusal_for_good_is_recorded_and_those_behind_go_on() {
+    let gateway = gateway(&Gate::opened()).await;
+    for why in [Why::Forbidden, Why::Gone, Why::Other("chat is closed".into())] {
+        gateway.outlet.fail_next([Fault::Refused(why)]);
+        let asked = turn(&gateway, says("c", "/gate id=1")).await;
+        let record = done(&gateway, asked).await;
+        assert!(matches!(record.deliveries[0].state, DeliveryState::Failed(_)));
+    }
+    done(&gateway, turn(&gateway, says("c", "/gate id=2")).await).await;
+    assert_eq!(texts(&gateway.outlet), ["- id: 2"]);
+}
+
+#[tokio::test]
+async fn one_progress_message_is_shown_and_the_answer_replaces_it() {
+    let gate = Gate::closed();
+    let gateway = gateway(&gate).await;
+    let asked = turn(&gateway, says("c", "/gate id=1\n/noop x")).await;
+    let seen = gateway.outlet.wait_for(1).await;
+    assert_eq!((seen[0].op, &seen[0].buttons), ("draft", &vec![Action::Cancel(asked).to_string()]));
+    assert!(seen[0].text.contains("1 of 2 done"), "{seen:?}");
+    gate.open();
+    done(&gateway, asked).await;
+    let seen = gateway.outlet.seen();
+    let last = seen.last().unwrap();
+    assert_eq!(last.op, "replace");
+    assert!(last.text.contains("id: 1"));
+    assert!(seen[..seen.len() - 1].iter().all(|s| s.op == "draft"), "{seen:?}");
+    assert!(gateway.outlet.indicated() > 0);
+}
+
+#[tokio::test]
+async fn an_answer_whose_progress_message_is_gone_or_too_old_is_a_message_of_its_own() {
+    for why in [Why::TooOld, Why::Gone, Why::Unsupported] {
+        let gate = Gate::closed();
+        let gateway = gateway(&gate).await;
+        let asked = turn(&gateway, says("c", "/gate id=1")).await;
+        gateway.outlet.wait_for(1).await;
+        gateway.outlet.fail_next([Fault::Refused(why)]);
+        gate.open();
+        done(&gateway, asked).await;
+        let seen = gateway.outlet.seen();
+        let last = seen.last().unwrap();
+        assert_eq!((last.op, last.text.as_str()), ("post", "- id: 1"), "{seen:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_life_replaces_the_progress_message_of_the_last() {
+    for_each_store(|ground| async move {
+        let (platform, gate) = (Arc::new(Recorder::default()), Gate::closed());
+        let start = || {
+            let (platform, gate) = (platform.clone(), gate.clone());
+            Life::start(ground.opening(), move |stores| Setup::new(stores).gate(&gate).outlet(&platform))
+        };
+        let life = start().await;
+        life.ready().await;
+        let asked = life.turn(says("c", "/gate id=1")).await;
+        platform.wait_for(1).await;
+        // Its receipt is kept.
+        while life.gateway.record(asked).await.unwrap().unwrap().deliveries.iter().all(|d| d.draft.is_none()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        life.kill();
+        gate.open();
+        let life = start().await;
+        life.done(asked).await;
+        let ops: Vec<_> = platform.seen().iter().map(|s| s.op).collect();
+        assert_eq!(ops.iter().filter(|op| **op == "draft").count(), ops.len() - 1, "{ops:?}");
+        assert_eq!(ops.last(), Some(&"replace"));
+        life.kill();
+    })
+    .await;
+}
+
+async fn sending(roles: &[&str], policies: &str, text: &str) -> (Vec<(String, String)>, String) {
+    let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
+    let mut setup = Setup::new(stores);
+    setup.policies =
+        vec![("telegram.yaml".into(), format!("platform: telegram\ntoolsets: {{ allow: [lab] }}\n{policies}"))];
+    let gateway = setup.start().ready().await;
+    gateway.outlet.roles_are(roles);
+    let asked = turn(&gateway, says("here", text)).await;
+    done(&gateway, asked).await;
+    let seen = gateway.outlet.finals().into_iter().map(|s| (s.conversation, s.text)).collect::<Vec<_>>();
+    let reply = seen.iter().filter(|(_, text)| text != "hello").map(|(_, text)| text.clone()).collect();
+    (seen, reply)
+}
+
+#[tokio::test]
+async fn a_message_goes_where_its_sender_may_write_and_nowhere_else() {
+    let (seen, _) = sending(&["member"], "", "/send_message there hello").await;
+    assert!(seen.contains(&("there".into(), "hello".into())), "{seen:?}");
+    let (seen, _) = sending(&[], "", "/send_message here hello").await;
+    assert!(seen.contains(&("here".into(), "hello".into())), "{seen:?}");
+    let (seen, no_member) = sending(&[], "", "/send_message there hello").await;
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let denied = "conversations: { there: { tools: { deny: [send_message] } } }\nnames: { there: \"channel:there\" }\n";
+    let (seen, by_policy) = sending(&["member"], denied, "/send_message there hello").await;
+    assert_eq!(seen.len(), 1, "the destination's policy counts: {seen:?}");
+    assert_eq!(no_member, by_policy, "and nobody learns which it was");
+    let (seen, _) = sending(&["member"], "", "/send_message telegram:other/there hello").await;
+    assert_eq!(seen.len(), 1, "another account: {seen:?}");
+}
+
+#[tokio::test]
+async fn a_reply_that_is_fetched_stays_when_its_tool_sent_a_message() {
+    let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
+    let mut setup = Setup::new(stores);
+    setup.policies = vec![testkit::allow_lab(Platform::Telegram)];
+    let gateway = setup.start().ready().await;
+    let said = gateway.say_as(message(Platform::Console, "c", "op", "/send_message telegram:main/there hello")).await;
+    assert!(!said.reply.failed, "{}", said.text);
+    gateway.outlet.wait_for(1).await;
+    let record = done(&gateway, said.turn).await;
+    assert!(record.reply.is_some());
+}
+
+#[tokio::test]
+async fn a_press_under_an_answer_that_is_gone_is_told() {
+    let gateway = gateway(&Gate::opened()).await;
+    let foreign = press(Platform::Telegram, "c", "ada", Action::TryAgain(TurnId::new()));
+    let accepted = gateway.gateway_accept(foreign).await;
+    assert!(matches!(accepted, Accepted::Signal(words) if words.contains("too long ago")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_reply_goes_out_after_any_restart_also_into_another_conversation() {
+    for kind in [StoreKind::Sqlite, StoreKind::Redis] {
+        let ground = Ground::new(kind).await;
+        let platform = Arc::new(Recorder::default());
+        platform.roles_are(&["member"]);
+        platform.fail_next([Fault::Wait(Duration::from_secs(3)), Fault::Wait(Duration::from_secs(3))]);
+        let start = || {
+            let platform = platform.clone();
+            Life::start(ground.opening(), move |stores| Setup::new(stores).outlet(&platform))
+        };
+        let life = start().await;
+        life.ready().await;
+        let asked = life.turn(says("here", "/send_message there hello")).await;
+        let mut reply = life.gateway.watch(asked).await;
+        while let Some(event) = futures_util::StreamExt::next(&mut reply).await {
+            if matches!(event, contract::TurnEvent::End(_)) {
+                break;
+            }
+        }
+        life.kill();
+        let life = start().await;
+        life.done(asked).await;
+        let mut seen: Vec<_> = platform.finals().into_iter().map(|s| (s.conversation, s.text)).collect();
+        seen.sort();
+        let said = |text: &str| text.replace(DUPLICATE_MARK, "").trim().to_owned();
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert_eq!((seen[0].0.as_str(), seen[1].0.as_str()), ("here", "there"));
+        assert_eq!(said(&seen[1].1), "hello");
+        life.kill();
+    }
+}
