@@ -404,3 +404,59 @@ async fn without_gateway_and_store_nothing_is_made() {
     assert_eq!(said.exit, Exit::Failed);
     assert!(!folder.0.path().join("toolgate.db").exists());
 }
+
+const ACT: &str = "\
+name: act
+description: Takes effect once
+parameters: { type: object, required: [ms], properties: { ms: { type: integer } } }
+endpoint: { type: native, name: sleep }
+execution: { concurrency_limit: 4, timeout: 5s }
+";
+
+fn acting(ms: &str) -> crate::cli::Invoke {
+    let who = Who { platform: None, sender: None, ..on_telegram("") };
+    crate::cli::Invoke {
+        name: "act".into(),
+        params: json!({ "ms": ms }).to_string(),
+        who,
+        remote: crate::cli::Remote { gateway: None, token: None },
+    }
+}
+
+/// With a store of its own, and listening where nothing does.
+fn without_gateway(folder: &Folder) -> Config {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    folder.loaded(&format!("listen: {free}\nstore: sqlite:toolgate.db\n")).unwrap().config
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_gateway_a_tool_is_run_alone_and_its_tree_stays() {
+    let folder = Folder::new().with("tools/act.yaml", ACT);
+    let config = without_gateway(&folder);
+    let asked = acting("1");
+    let said = invoke(&config, &asked).await;
+    assert_eq!(said.exit, Exit::Ok, "{}", said.text);
+    let reference = said.json["reference"].as_str().unwrap();
+    let listed = turns(&config, &everything(), &asked.remote).await;
+    assert_eq!(listed.json["traces"][0]["turn"], reference, "{}", listed.text);
+    let shown = turn(&config, reference, &asked.remote).await;
+    let call = shown.json["nodes"].as_array().unwrap().iter().find(|node| node["tool"] == "act").unwrap();
+    assert_eq!((&call["state"], &call["marks"]), (&json!("ok"), &json!(["coerced ms: \"1\" to 1"])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_of_another_process_is_said_and_nothing_is_run() {
+    let folder = Folder::new().with("tools/act.yaml", ACT);
+    let config = without_gateway(&folder);
+    let stores = crate::run::gateway::open_store(&config).await.unwrap();
+    assert!(!stores.turns.hold().await.unwrap().is_empty());
+    let asked = acting("1");
+    let said = invoke(&config, &asked).await;
+    assert_eq!(said.exit, Exit::Restart);
+    folder.check(&said, expect![[r#"
+        another process works on the store sqlite:toolgate.db, so nothing was run; ask it with --gateway URL, or stop it first
+    "#]]);
+    stores.close().await;
+    assert_eq!(turns(&config, &everything(), &asked.remote).await.json["traces"], json!([]));
+}

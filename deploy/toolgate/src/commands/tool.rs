@@ -13,7 +13,10 @@ use crate::{
     cli::{Exit, Invoke, Remote, Who},
     config::Config,
     ink::Ink,
-    run::gateway::{open, open_store},
+    run::{
+        Ended,
+        gateway::{Running, open, open_store},
+    },
     sources::Origins,
     table::{self, text},
     tree,
@@ -78,14 +81,9 @@ pub async fn invoke(config: &Config, asked: &Invoke) -> Said {
 
 /// Without a gateway: the same gate in this process, for one call.
 async fn alone(config: &Config, asked: &Invoke) -> Said {
-    let ended = |ended: crate::run::Ended| Said::failed(Exit::Failed, ended.to_string());
-    let stores = match open_store(config).await {
-        Ok(stores) => stores,
-        Err(why) => return ended(why),
-    };
-    let running = match open(Origins::of(config), stores, config.limits.drain).await {
+    let running = match start(config).await {
         Ok(running) => running,
-        Err(why) => return ended(why),
+        Err(why) => return Said::failed(exit(&why), why.to_string()),
     };
     let gateway = running.gateway.clone();
     let caller = caller(&asked.who, &gateway.snapshot().policies);
@@ -107,6 +105,30 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
                 json!({ "reference": reference, "error": failure.for_model(invoked.outcome.repeatable)["error"] });
             Said { text, json, exit: Exit::Failed }
         }
+    }
+}
+
+/// A gateway without adapters. It owns the store, so that a call that happens once has its record.
+async fn start(config: &Config) -> Result<Running, Ended> {
+    let stores = open_store(config).await?;
+    let running = open(Origins::of(config), stores, config.limits.drain).await?;
+    running.start(Vec::new())?;
+    if running.is_ours().await {
+        return Ok(running);
+    }
+    running.stop(None).await;
+    Err(Ended::Again(format!(
+        "another process works on the store {}, so nothing was run; ask it with --gateway URL, or stop it first",
+        config.store
+    )))
+}
+
+fn exit(ended: &Ended) -> Exit {
+    match ended {
+        Ended::Failed(_) => Exit::Failed,
+        Ended::Usage(_) => Exit::Usage,
+        Ended::Again(_) => Exit::Restart,
+        Ended::BadConfiguration(_) => Exit::BadConfig,
     }
 }
 

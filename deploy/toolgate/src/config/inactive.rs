@@ -7,8 +7,8 @@ use super::{
 
 pub(super) fn read(reader: &mut Reader, table: &mut Table) {
     type Check = fn(&mut Reader, Tree);
-    let keys: [(&'static str, Check); 3] =
-        [("model", model), ("mcp_servers", mcp_servers), ("credential_store", credential_store)];
+    let keys: [(&'static str, Check); 4] =
+        [("audit", audit), ("model", model), ("mcp_servers", mcp_servers), ("credential_store", credential_store)];
     for (key, check) in keys {
         if let Some(tree) = table.take(key) {
             let spot = tree.spot.clone();
@@ -16,6 +16,10 @@ pub(super) fn read(reader: &mut Reader, table: &mut Table) {
             reader.warn(&spot, format!("'{key}' is not active in this version"));
         }
     }
+}
+
+fn audit(reader: &mut Reader, tree: Tree) {
+    reader.choice("audit", &tree, &[("best_effort", ()), ("required", ())]);
 }
 
 fn model(reader: &mut Reader, tree: Tree) {

@@ -45,7 +45,6 @@ pub struct Config {
     pub store_sync: StoreSync,
     /// What keys in Redis begin with.
     pub store_prefix: String,
-    pub audit: Audit,
     /// Files and folders of tools. A folder that was not stated need not be there.
     pub tools: Vec<PathBuf>,
     /// The folder of policies; nothing means those that come with the binary.
@@ -62,14 +61,6 @@ pub struct Client {
     pub token: Secret,
     pub platform: Platform,
     pub tenant: Option<String>,
-}
-
-/// What happens to new calls while the audit trail cannot be written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Audit {
-    #[default]
-    BestEffort,
-    Required,
 }
 
 /// Limits of the gateway itself; those of turns and calls are policy.
@@ -168,7 +159,6 @@ impl Config {
             store: Store::Sqlite(base.join("toolgate.db")),
             store_sync: StoreSync::default(),
             store_prefix: "toolgate".into(),
-            audit: Audit::default(),
             tools: there(base.join("tools")).into_iter().collect(),
             policies: there(base.join("platform-policies")),
             platforms: Platforms::default(),
@@ -195,10 +185,6 @@ impl Config {
         }
         if let Some(tree) = table.take("store_prefix") {
             config.store_prefix = store::prefix(reader, &tree).unwrap_or(config.store_prefix);
-        }
-        if let Some(tree) = table.take("audit") {
-            let words = [("best_effort", Audit::BestEffort), ("required", Audit::Required)];
-            config.audit = reader.choice("audit", &tree, &words).unwrap_or_default();
         }
         if let Some(tree) = table.take("tools") {
             config.tools = reader.list(tree).iter().filter_map(|item| reader.path("tools", item)).collect();

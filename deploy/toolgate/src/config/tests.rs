@@ -15,6 +15,7 @@ platforms:
   telegram: { token: env:TELEGRAM_TOKEN, mode: polling }
   discord:  { token: env:DISCORD_TOKEN }
   slack:    { bot_token: env:SLACK_BOT_TOKEN, app_token: env:SLACK_APP_TOKEN }
+audit: required
 model: { provider: ollama, name: "qwen3:8b", base_url: "http://127.0.0.1:11434", context_tokens: 32768 }
 mcp_servers:
   - { id: my_mcp_server, url: "http://127.0.0.1:3000/mcp", transport: streamable-http }
@@ -42,12 +43,13 @@ fn every_key_is_read_and_what_comes_later_is_said() {
     check(
         FULL,
         expect![[r#"
-        conf/toolgate.yaml:11:13: 'platforms.discord' is not active in this version
-        conf/toolgate.yaml:12:13: 'platforms.slack' is not active in this version
-        conf/toolgate.yaml:13:8: 'model' is not active in this version
-        conf/toolgate.yaml:15:3: 'mcp_servers' is not active in this version
-        conf/toolgate.yaml:18:3: 'credential_store' is not active in this version
-    "#]],
+            conf/toolgate.yaml:11:13: 'platforms.discord' is not active in this version
+            conf/toolgate.yaml:12:13: 'platforms.slack' is not active in this version
+            conf/toolgate.yaml:13:8: 'audit' is not active in this version
+            conf/toolgate.yaml:14:8: 'model' is not active in this version
+            conf/toolgate.yaml:16:3: 'mcp_servers' is not active in this version
+            conf/toolgate.yaml:19:3: 'credential_store' is not active in this version
+        "#]],
     );
     let config = read(FULL).unwrap().config;
     assert_eq!(config.tools, [Path::new("conf/tools/")]);
@@ -81,7 +83,7 @@ fn mistakes_are_placed_and_the_nearest_key_is_named() {
         expect![[r#"
         conf/toolgate.yaml:1:9: 'listen' must be an address and a port such as 127.0.0.1:8787 or [::1]:8787
         conf/toolgate.yaml:2:8: 'store' must be sqlite:FILE, redis://HOST:PORT/DB or rediss://…
-        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: listen, admin_token, clients, store, store_sync, store_prefix, audit, tools, policies, platforms, limits, log, model, mcp_servers, credential_store
+        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: listen, admin_token, clients, store, store_sync, store_prefix, tools, policies, platforms, limits, log, audit, model, mcp_servers, credential_store
     "#]],
     );
     check(

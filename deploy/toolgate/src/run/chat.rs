@@ -24,6 +24,10 @@ use crate::{
     sources::Origins,
 };
 
+/// Said when another process owns the store's turns.
+const TAKEN: &str =
+    "another gateway works on this store; talk to it by HTTP, or name another store with --store sqlite:chat.db";
+
 /// What a line of input came to.
 enum Input {
     Line(String, oneshot::Sender<()>),
@@ -35,7 +39,9 @@ pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, sho
     let stores = open_store(config).await?;
     let running = gateway::open(origins, stores, Duration::from_secs(2)).await?;
     running.start(Vec::new())?;
-    wait_until_ours(&running.gateway).await?;
+    if !running.is_ours().await {
+        return Err(Ended::Again(TAKEN.into()));
+    }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let talk = Talk {
         gateway: running.gateway.clone(),
@@ -61,20 +67,6 @@ pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, sho
         return Err(Ended::Failed("the line editor crashed".into()));
     }
     Ok(())
-}
-
-/// One process owns a store's turns.
-async fn wait_until_ours(gateway: &Gateway) -> Result<(), Ended> {
-    for _ in 0..100 {
-        if gateway.partitions_held() > 0 {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Err(Ended::Again(
-        "another gateway works on this store; talk to it by HTTP, or name another store with --store sqlite:chat.db"
-            .into(),
-    ))
 }
 
 fn read_lines(lines: &mpsc::Sender<Input>) {

@@ -43,6 +43,7 @@ pub async fn open_store(config: &Config) -> Result<Stores, Ended> {
     let options = store::Options {
         prefix: config.store_prefix.clone(),
         sync_full: config.store_sync == StoreSync::Full,
+        lane: usize::try_from(config.limits.lane).unwrap_or(usize::MAX),
         keep: store::Keep {
             done: config.limits.dedup,
             keys_per_account: usize::try_from(config.limits.dedup_keys).unwrap_or(usize::MAX),
@@ -142,6 +143,17 @@ impl Running {
             });
         }
         Ok(())
+    }
+
+    /// Waits a little until turns can be run: one process at a time works on a store. False when another does.
+    pub async fn is_ours(&self) -> bool {
+        for _ in 0..100 {
+            if self.gateway.partitions_held() > 0 {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        false
     }
 
     fn stopped(&self, account: &str, stopped: &contract::Stopped) {

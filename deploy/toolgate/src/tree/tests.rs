@@ -1,4 +1,4 @@
-use contract::{CallPath, Code, TurnId};
+use contract::{CallId, CallPath, Code, TurnId};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
