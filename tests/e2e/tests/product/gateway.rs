@@ -122,10 +122,17 @@ impl Gateway {
 
     /// The answer to a GET, as an operator on this machine gets it.
     pub async fn get(&self, path: &str) -> (u16, Value) {
-        let url = self.log.find("toolgate is up").and_then(|line| Some(line["fields"]["url"].as_str()?.to_owned()));
-        let Some(url) = url else { return (0, Value::Null) };
-        let Ok(answer) = self.http.get(format!("{url}{path}")).send().await else { return (0, Value::Null) };
-        (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+        let Some(url) = self.url() else { return (0, Value::Null) };
+        answer(self.http.get(format!("{url}{path}"))).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        let Some(url) = self.url() else { return (0, Value::Null) };
+        answer(self.http.post(format!("{url}{path}")).json(&body)).await
+    }
+
+    fn url(&self) -> Option<String> {
+        Some(self.log.find("toolgate is up")?["fields"]["url"].as_str()?.to_owned())
     }
 
     pub async fn readiness(&self) -> (u16, Value) {
@@ -185,6 +192,12 @@ impl Log {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().find(|line| line.to_string().contains(words)).cloned()
     }
+}
+
+/// Status and body; zero when nobody answers.
+async fn answer(request: reqwest::RequestBuilder) -> (u16, Value) {
+    let Ok(answer) = request.send().await else { return (0, Value::Null) };
+    (answer.status().as_u16(), answer.json().await.unwrap_or_default())
 }
 
 /// The binary that is tested. Without one the test fails and says how to get it.

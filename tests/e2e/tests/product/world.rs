@@ -79,6 +79,11 @@ impl World {
         self.folder.path().join(name)
     }
 
+    /// Where the simulated platforms are.
+    pub fn address(&self) -> &str {
+        &self.sim.url
+    }
+
     /// The gateway, ready.
     pub async fn start(&self) -> Gateway {
         Gateway::start(self.folder.path()).await
