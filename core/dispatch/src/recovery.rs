@@ -12,6 +12,9 @@ use tracing::{info, warn};
 
 use crate::{delivery, gateway::Inner, invoke::INVOKED, lane::Lanes, turn::persist};
 
+/// How soon a missing partition or store is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
 /// The fence of each partition that is ours; zero where it is not.
 pub(crate) struct Fences([AtomicU64; contract::ids::PARTITIONS as usize]);
 
@@ -46,7 +49,9 @@ impl Fences {
 pub(crate) async fn hold(inner: Arc<Inner>) {
     let mut swept = tokio::time::Instant::now();
     loop {
-        match inner.stores.turns.hold().await {
+        let holding = inner.stores.turns.hold().await;
+        let is_away = holding.is_err();
+        match holding {
             Ok(owned) => {
                 inner.health.set("store", Condition::Ready);
                 take(&inner, &owned).await;
@@ -59,7 +64,8 @@ pub(crate) async fn hold(inner: Arc<Inner>) {
                 warn!(%error, "old records were not swept");
             }
         }
-        let next = if inner.fences.held() == 0 { Duration::from_millis(500) } else { RENEW };
+        // Whoever waits for a partition, or for the store, sees soon that it is there.
+        let next = if inner.fences.held() == 0 || is_away { LOOK_AGAIN } else { RENEW };
         tokio::select! {
             () = tokio::time::sleep(next) => {}
             () = inner.left.cancelled() => break,
