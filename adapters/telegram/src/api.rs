@@ -140,6 +140,8 @@ impl Api {
         let Ok(mut answer) = serde_json::from_slice::<Value>(body) else {
             let words = format!("HTTP {status} without a readable answer");
             return Err(match status {
+                // Somebody on the way answered: a proxy, and not the platform, which knows nothing of it.
+                400..=499 if status != 413 && status != 429 => Problem::NotSent(words),
                 400..=599 => Problem::Refused { code: status.into(), words, retry_after: None, moved: None },
                 _ => Problem::Unsure(words),
             });
@@ -264,6 +266,11 @@ mod tests {
     fn answers_that_are_no_json_are_read_by_their_status() {
         assert!(matches!(api().read(502, b"<html>"), Err(Problem::Refused { code: 502, .. })));
         assert!(matches!(api().read(200, b"<html>"), Err(Problem::Unsure(_))));
+        assert!(matches!(api().read(404, b"<html>"), Err(Problem::NotSent(_))), "no reason to stop");
+        assert!(
+            matches!(api().read(413, b"<html>"), Err(Problem::Refused { code: 413, .. })),
+            "no use in trying again"
+        );
     }
 
     #[tokio::test]

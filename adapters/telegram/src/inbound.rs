@@ -27,6 +27,8 @@ const STAND_INS: [i64; 2] = [1_087_968_824, 136_817_688];
 const GENERAL: i64 = 1;
 /// Apps cut a text at 4,096 units, a little earlier where a line or a word ends.
 const LONG: usize = 3_900;
+/// Kinds about a message or a chat, in which nobody says anything.
+const SILENT: [&str; 4] = ["message_reaction", "message_reaction_count", "my_chat_member", "chat_member"];
 /// A cut at this length may fall into a word, if the word is longer than what apps look back for white space.
 const LONGEST: usize = 4_096;
 const LONGEST_WORD: usize = 64;
@@ -128,7 +130,7 @@ pub fn press_id(update: &Value) -> Option<&str> {
 /// Whether an update that carries no message is one that need not: a reaction, a member's change, a message about the chat.
 pub fn is_silent(update: &Value) -> bool {
     let is_known = |key: &str| update.get(key).is_some_and(Value::is_object);
-    carried(update).is_some() || ["message_reaction", "my_chat_member", "chat_member"].into_iter().any(is_known)
+    carried(update).is_some() || SILENT.into_iter().any(is_known)
 }
 
 /// Key and value of the message in an update; a kind that is not known counts when it looks like a message.
@@ -137,7 +139,7 @@ fn carried(update: &Value) -> Option<(&str, &Value)> {
     update
         .as_object()?
         .iter()
-        .find(|(key, value)| *key != "callback_query" && looks(value))
+        .find(|(key, value)| *key != "callback_query" && !SILENT.contains(&key.as_str()) && looks(value))
         .map(|(k, v)| (k.as_str(), v))
 }
 

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use contract::{Core, Cursors, Stopped};
+use contract::{Core, Cursors, Stopped, StoreDown, seams::Condition};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -86,6 +86,8 @@ pub struct Telegram {
 
 /// More upgraded groups than this are followed until the next start only.
 const MOST_MOVED: usize = 1_000;
+/// How often an absent store is asked again at the start.
+const RECALL: Duration = Duration::from_millis(500);
 
 impl Telegram {
     /// Fails when the token or the address cannot be right; nothing is asked yet.
@@ -110,32 +112,39 @@ impl Telegram {
         lock(&self.moved).iter().find(|(_, now)| **now == id).map_or(id, |(old, _)| *old)
     }
 
-    /// Remembers that a group lives on under another id.
-    async fn moved(&self, old: i64, now: i64) {
+    /// Remembers that a group lives on under another id; only what is also stored, so that it is learned again otherwise.
+    async fn moved(&self, old: i64, now: i64) -> Result<(), StoreDown> {
+        let Some(cursors) = self.cursors.get() else { return Ok(()) };
         let all = {
             let mut moved = lock(&self.moved);
             if moved.len() >= MOST_MOVED || moved.insert(old, now) == Some(now) {
-                return;
+                return Ok(());
             }
             serde_json::to_vec(&*moved).unwrap_or_default()
         };
         tracing::info!(account = self.account, old, now, "a group became a supergroup");
-        if let Some(cursors) = self.cursors.get()
-            && let Err(cause) = cursors.save(&self.cursor("moved"), &all).await
-        {
-            tracing::warn!(account = self.account, %cause, "an upgraded group is not remembered over a restart");
-        }
+        cursors.save(&self.cursor("moved"), &all).await.inspect_err(|_| {
+            lock(&self.moved).remove(&old);
+        })
     }
 
-    async fn recall_moved(&self, cursors: &Arc<dyn Cursors>) {
-        let _ = self.cursors.set(cursors.clone());
-        match cursors.load(&self.cursor("moved")).await {
-            Ok(saved) => {
-                let saved: HashMap<i64, i64> =
-                    saved.and_then(|saved| serde_json::from_slice(&saved).ok()).unwrap_or_default();
-                lock(&self.moved).extend(saved);
+    /// Waits for the store: without these an upgraded group would be another conversation, and what is remembered of the
+    /// others would be overwritten.
+    async fn recall_moved(&self, core: &Core) {
+        loop {
+            match core.cursors.load(&self.cursor("moved")).await {
+                Ok(saved) => {
+                    let saved: HashMap<i64, i64> =
+                        saved.and_then(|saved| serde_json::from_slice(&saved).ok()).unwrap_or_default();
+                    lock(&self.moved).extend(saved);
+                    let _ = self.cursors.set(core.cursors.clone());
+                    return;
+                }
+                Err(cause) => {
+                    core.health.set(&self.part(), Condition::Degraded(format!("nothing is taken in: {cause}")));
+                    tokio::time::sleep(RECALL).await;
+                }
             }
-            Err(cause) => tracing::warn!(account = self.account, %cause, "upgraded groups are not known yet"),
         }
     }
 
@@ -153,7 +162,7 @@ impl Telegram {
 /// Polls until shutdown. Ends by itself only for what a person must mend.
 pub async fn run(telegram: Arc<Telegram>, core: Core, shutdown: CancellationToken) -> Result<(), Stopped> {
     tokio::select! {
-        () = telegram.recall_moved(&core.cursors) => {}
+        () = telegram.recall_moved(&core) => {}
         () = shutdown.cancelled() => return Ok(()),
     }
     tokio::select! {

@@ -77,7 +77,9 @@ impl Telegram {
         match self.post_to(chat, to, part, key).await {
             // Nothing was sent there: the group lives on under another id.
             Err(Problem::Refused { moved: Some(now), .. }) if now != chat => {
-                self.moved(chat, now).await;
+                if let Err(cause) = self.moved(chat, now).await {
+                    tracing::warn!(account = self.account, %cause, "an upgraded group is not remembered yet");
+                }
                 self.post_to(now, to, part, key).await
             }
             answered => answered,

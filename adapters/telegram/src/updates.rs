@@ -68,7 +68,9 @@ impl Intake {
     /// Takes what can be taken; also gives the id of the first update that is not.
     pub(crate) async fn take(&mut self, updates: &[Value]) -> (Option<i64>, Taken) {
         for (old, now) in updates.iter().filter_map(inbound::migration) {
-            self.telegram.moved(old, now).await;
+            if let Err(cause) = self.telegram.moved(old, now).await {
+                return (None, Taken::StoreDown(cause));
+            }
         }
         let mut dealt: Vec<bool> = updates.iter().map(|update| self.is_done(update)).collect();
         let fresh = (0..updates.len()).filter(|at| !dealt[*at]);

@@ -283,6 +283,21 @@ fn other_kinds_keep_their_words() {
 }
 
 #[test]
+fn a_reaction_and_a_members_change_say_nothing() {
+    let chat = json!({"id": 42, "type": "private", "first_name": "Ann"});
+    let reaction = json!({"update_id": 1, "message_reaction": {"chat": chat, "message_id": 5, "date": 1,
+        "user": {"id": 42, "first_name": "Ann"}, "old_reaction": [], "new_reaction": [{"type": "emoji", "emoji": "👍"}]}});
+    let count = json!({"update_id": 2, "message_reaction_count": {"chat": chat, "message_id": 5, "date": 1,
+        "reactions": [{"type": {"type": "emoji", "emoji": "👍"}, "total_count": 1}]}});
+    let member = json!({"update_id": 3, "my_chat_member": {"chat": chat, "from": {"id": 42, "first_name": "Ann"}, "date": 1,
+        "old_chat_member": {"status": "member"}, "new_chat_member": {"status": "kicked"}}});
+    for update in [reaction, count, member] {
+        assert_eq!(line(&update), "nothing");
+        assert!(is_silent(&update) && super::chat(&update).is_none());
+    }
+}
+
+#[test]
 fn a_migration_is_noticed_from_both_sides() {
     assert_eq!(migration(&group(json!({"migrate_to_chat_id": -1_002}))), Some((-100, -1_002)));
     assert_eq!(migration(&group(json!({"migrate_from_chat_id": -7}))), Some((-7, -100)));

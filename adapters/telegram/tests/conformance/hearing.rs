@@ -109,6 +109,34 @@ async fn a_group_that_is_upgraded_stays_the_same_conversation() {
 }
 
 #[tokio::test]
+async fn an_upgrade_that_cannot_be_remembered_is_not_confirmed() {
+    let mut stage = Stage::new().await;
+    let group = Conversation { name: "team".into(), kind: Some(NewKind::Group), ..Conversation::default() };
+    stage.world().conversation(&group).unwrap();
+    stage.say("team", "before");
+    let before = stage.heard().await.address.conversation;
+    stage.fake.forgetful.store(true, Ordering::Relaxed);
+    stage.world().conversation(&Conversation { state: Some(State::Upgraded), kind: None, ..group }).unwrap();
+    stage.say("team", "after");
+    stage.condition(|now| matches!(now, Condition::Degraded(_))).await;
+    // A start without the store waits for what it must know.
+    stage.stop().await.unwrap();
+    stage.telegram = adapter(&stage.sim.url);
+    stage.start().await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(stage.accepted.try_recv().is_err());
+    stage.fake.forgetful.store(false, Ordering::Relaxed);
+    let after = stage.heard().await;
+    assert_eq!((after.text(), after.address.conversation.clone()), ("after", before.clone()));
+    stage.stop().await.unwrap();
+    stage.telegram = adapter(&stage.sim.url);
+    stage.start().await;
+    stage.say("team", "later");
+    assert_eq!(stage.heard().await.address.conversation, before);
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn roles_are_the_standing_in_the_chat() {
     let mut stage = Stage::new().await;
     stage.say("general", "x");

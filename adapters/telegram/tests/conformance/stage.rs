@@ -31,6 +31,8 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) struct Fake {
     pub(crate) accepted: mpsc::UnboundedSender<Message>,
     pub(crate) down: AtomicBool,
+    /// Nothing is remembered.
+    pub(crate) forgetful: AtomicBool,
     /// The text that the store does not take.
     pub(crate) refused: Mutex<Option<String>>,
     /// What it was asked to take, each time.
@@ -44,6 +46,12 @@ pub(crate) struct Fake {
     pub(crate) generation: tokio::sync::watch::Sender<u64>,
     pub(crate) menu: Mutex<Vec<&'static str>>,
     pub(crate) menus: AtomicU64,
+}
+
+impl Fake {
+    fn remembers(&self) -> Result<(), StoreDown> {
+        if self.forgetful.load(Ordering::Relaxed) { Err(StoreDown("switched off".into())) } else { Ok(()) }
+    }
 }
 
 #[async_trait::async_trait]
@@ -68,10 +76,12 @@ impl Inbox for Fake {
 #[async_trait::async_trait]
 impl Cursors for Fake {
     async fn load(&self, what: &str) -> Result<Option<Vec<u8>>, StoreDown> {
+        self.remembers()?;
         Ok(self.notes.lock().unwrap().get(what).cloned())
     }
 
     async fn save(&self, what: &str, value: &[u8]) -> Result<(), StoreDown> {
+        self.remembers()?;
         self.notes.lock().unwrap().insert(what.into(), value.into());
         Ok(())
     }
@@ -171,6 +181,7 @@ impl Stage {
         let fake = Arc::new(Fake {
             accepted: sender,
             down: AtomicBool::new(false),
+            forgetful: AtomicBool::new(false),
             refused: Mutex::default(),
             tries: Mutex::default(),
             signal: Mutex::default(),
