@@ -50,7 +50,7 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
             keys.sort_unstable_by(|a, b| a.0.cmp(b.0));
             out.push(b'{');
             for (key, value) in keys {
-                write_scalar(&Value::String(key.clone()), out);
+                serde_json::to_writer(&mut *out, key).expect("a text serializes into memory");
                 out.push(b':');
                 write_canonical(value, out);
                 out.push(b',');

@@ -1,6 +1,6 @@
 //! Identities: of a turn, of a call within it, of a session, of a delivery.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,24 +57,22 @@ pub struct NotAReference;
 /// Where a call stands in its turn: step, call, child, … (`2.1.3`). Its identity over restarts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct CallPath(Vec<u32>);
+pub struct CallPath(Arc<[u32]>);
 
 impl CallPath {
     /// The path of call `call` (from 1) of step `step` (from 1).
     pub fn top(step: u32, call: u32) -> Self {
-        Self(vec![step, call])
+        Self(Arc::from([step, call]))
     }
 
     /// The path of this call's child `n` (from 1).
     pub fn child(&self, n: u32) -> Self {
-        let mut parts = self.0.clone();
-        parts.push(n);
-        Self(parts)
+        Self(self.0.iter().copied().chain([n]).collect())
     }
 
     /// The call that made this one; nothing when the turn did.
     pub fn parent(&self) -> Option<Self> {
-        (self.0.len() > 2).then(|| Self(self.0[..self.0.len() - 1].to_vec()))
+        (self.0.len() > 2).then(|| Self(Arc::from(&self.0[..self.0.len() - 1])))
     }
 
     /// 1 for a call of the turn itself, 2 for its child, and so on.
@@ -133,7 +131,8 @@ pub struct SessionKey(String);
 impl SessionKey {
     /// The one function that makes session keys: for messages, commands and buttons alike.
     pub fn of(address: &Address) -> Self {
-        let mut key = String::from(address.platform.as_str());
+        let mut key = String::with_capacity(64);
+        key.push_str(address.platform.as_str());
         push_part(&mut key, Some(&address.account));
         push_part(&mut key, address.space.as_deref());
         push_part(&mut key, Some(&address.conversation));

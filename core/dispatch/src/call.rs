@@ -156,7 +156,11 @@ impl TurnCx {
         node.spec = Some(tool.digest);
         node.args_digest = Some(digest);
         node.args = summary(permitted.args());
-        let key = idempotency_key(self.id, permitted.path(), &tool.name, &digest);
+        // Nothing reads the key of a call that may be repeated and whose service is not sent it.
+        let key = match tool.is_repeatable() && !tool.spec.honours_key() {
+            true => String::new(),
+            false => idempotency_key(self.id, permitted.path(), &tool.name, &digest),
+        };
         let entry = (!tool.is_repeatable() && self.fence.is_some()).then(|| Entry {
             path: permitted.path().clone(),
             tool: tool.name.to_string(),

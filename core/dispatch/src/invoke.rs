@@ -10,7 +10,7 @@ use std::{
 
 use contract::{
     Address, Call, CallId, CallPath, Caller, Code, Failure, Kind, Message, Node, NodeKind, Notice, Outcome, Place,
-    Reply, Sender, SessionKey, TurnId,
+    Reply, SessionKey, TurnId,
     message::Heard,
     records::{Admitted, Change, Record, TurnLine},
     seams::Fence,
@@ -35,28 +35,30 @@ pub(crate) const INVOKED: &str = "!invoke/";
 pub(crate) async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args: Result<Value, Failure>) -> Invoked {
     let id = TurnId::new();
     let snapshot = inner.snapshot.load_full();
-    let name = snapshot.resolve(&caller, tool).map_or_else(|| tool.to_owned(), |t| t.name.to_string());
-    let once = snapshot.resolve(&caller, &name).is_some_and(|t| !t.is_repeatable());
+    let found = snapshot.resolve(&caller, tool);
+    let name = found.map_or_else(|| tool.to_owned(), |t| t.name.to_string());
+    let once = found.is_some_and(|t| !t.is_repeatable());
     let (args, unreadable) = match args {
         Ok(args) => (args, None),
         Err(failure) => (Value::Null, Some(failure)),
     };
     let asked = format!("/{name} {}", crate::summary::summary(&args));
-    let record = Record::new(id, session_of_call(inner, id), call_message(&caller, id, &asked), caller);
+    let address = address_of(&caller);
+    let place = SessionKey::of(&address);
     // A once call has a record, so that a crash can tell what is known of it; others pay nothing.
     let recorded = match once && unreadable.is_none() {
-        true => accept_call(inner, &record).await,
+        true => accept_call(inner, id, &caller, &address, &asked).await.map(Some),
         false => Ok(None),
     };
-    let (fence, refused) = match recorded {
-        Ok(fence) => (fence, unreadable),
+    let (recorded, refused) = match recorded {
+        Ok(recorded) => (recorded, unreadable),
         Err(failure) => (None, Some(failure)),
     };
-    let cx = call_context(inner, &record, snapshot, fence);
-    let running = inner.running.enter(&record, cx.cancel.clone());
+    let cx = call_context(inner, id, caller, address, snapshot, recorded.as_ref());
+    let running = inner.running.enter_as(id, place.clone(), &cx.caller, &asked, cx.cancel.clone());
     let mut root = Node::new(id, CallId(0), NodeKind::Turn, now_us());
     root.args = contract::text::one_line(&asked, contract::node::SUMMARY_MAX);
-    root.place = Some(Box::new(Place { caller: cx.caller.clone(), session: SessionKey::of(&record.message.address) }));
+    root.place = Some(Box::new(Place { caller: cx.caller.clone(), session: place }));
     inner.tracer.start(&cx.live, &Arc::new(root.clone()));
     let call = Call { path: CallPath::top(1, 1), tool: name.clone(), args };
     let mut outcomes = batch::run(&cx, None, vec![Planned { call, unreadable: refused }]).await;
@@ -66,11 +68,18 @@ pub(crate) async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args:
         Ok(value) => Reply::text(crate::summary::summary(value)),
         Err(failure) => Reply::notice(Notice::of(failure, Some(&name), Some(id))),
     };
-    if let Some(fence) = fence {
-        end_call(&cx, fence, &record, &reply).await;
+    if let Some((session, fence)) = recorded {
+        end_call(&cx, fence, &session, &reply).await;
     }
-    end_call_tree(&cx, root, &outcome, &asked, reply);
+    end_call_tree(&cx, root, &outcome, reply);
     Invoked { turn: id, outcome }
+}
+
+fn address_of(caller: &Caller) -> Address {
+    let mut address = Address::new(caller.platform, &caller.account, &caller.conversation);
+    address.space.clone_from(&caller.space);
+    address.thread.clone_from(&caller.thread);
+    address
 }
 
 /// A session of the call's own, in a partition that is ours.
@@ -80,14 +89,33 @@ fn session_of_call(inner: &Inner, id: TurnId) -> SessionKey {
     ours.next().unwrap_or_else(|| SessionKey::from_text(format!("{INVOKED}{id}")))
 }
 
-fn call_message(caller: &Caller, id: TurnId, asked: &str) -> Message {
-    let mut address = Address::new(caller.platform, &caller.account, &caller.conversation);
-    address.space.clone_from(&caller.space);
-    address.thread.clone_from(&caller.thread);
+/// The record's session and fence.
+async fn accept_call(
+    inner: &Inner,
+    id: TurnId,
+    caller: &Caller,
+    address: &Address,
+    asked: &str,
+) -> Result<(SessionKey, Fence), Failure> {
+    let away = |why: String| {
+        Failure::new(Code::Store, "it was not started: we could not write down that it starts")
+            .cause(contract::Private::new(why))
+    };
+    let session = session_of_call(inner, id);
+    let fence = inner.fences.get(&session).ok_or_else(|| away("no partition is held".into()))?;
+    let record = Record::new(id, session, call_message(caller, address, id, asked), caller.clone());
+    match inner.stores.turns.accept(&record).await {
+        Ok(Admitted::New { .. }) => Ok((record.session, fence)),
+        Ok(Admitted::Known { .. } | Admitted::Full) => Err(away("the record of a new call was refused".into())),
+        Err(down) => Err(away(down.to_string())),
+    }
+}
+
+fn call_message(caller: &Caller, address: &Address, id: TurnId, asked: &str) -> Message {
     Message {
         key: format!("invoke:{id}"),
-        address,
-        sender: Sender { id: caller.sender.id.clone(), name: caller.sender.name.clone() },
+        address: address.clone(),
+        sender: caller.sender.clone(),
         roles: Vec::new(),
         kind: Kind::Text { text: asked.to_owned() },
         heard: Heard::Direct,
@@ -99,57 +127,52 @@ fn call_message(caller: &Caller, id: TurnId, asked: &str) -> Message {
     }
 }
 
-async fn accept_call(inner: &Inner, record: &Record) -> Result<Option<Fence>, Failure> {
-    let away = |why: String| {
-        Failure::new(Code::Store, "it was not started: we could not write down that it starts")
-            .cause(contract::Private::new(why))
-    };
-    let fence = inner.fences.get(&record.session).ok_or_else(|| away("no partition is held".into()))?;
-    match inner.stores.turns.accept(record).await {
-        Ok(Admitted::New { .. }) => Ok(Some(fence)),
-        Ok(Admitted::Known { .. } | Admitted::Full) => Err(away("the record of a new call was refused".into())),
-        Err(down) => Err(away(down.to_string())),
-    }
-}
-
-fn call_context(inner: &Arc<Inner>, record: &Record, snapshot: Arc<Snapshot>, fence: Option<Fence>) -> Arc<TurnCx> {
-    let limits = snapshot.policies.limits(&record.caller);
+fn call_context(
+    inner: &Arc<Inner>,
+    id: TurnId,
+    caller: Caller,
+    address: Address,
+    snapshot: Arc<Snapshot>,
+    recorded: Option<&(SessionKey, Fence)>,
+) -> Arc<TurnCx> {
+    let limits = snapshot.policies.limits(&caller);
     Arc::new(TurnCx {
         inner: inner.clone(),
-        id: record.id,
-        session: record.session.clone(),
-        caller: record.caller.clone(),
+        id,
+        // Read only together with the fence.
+        session: recorded.map_or_else(|| SessionKey::from_text(""), |(session, _)| session.clone()),
+        caller,
         address: None,
         deadline: tokio::time::Instant::now() + limits.turn_timeout,
         limits,
         snapshot,
         life: 0,
         cancel: CancellationToken::new(),
-        live: inner.tracer.begin(record.id),
+        live: inner.tracer.begin(id),
         journal: Vec::new(),
         posted: Vec::new(),
-        fence,
-        progress: Progress::silent(record.message.address.clone()),
+        fence: recorded.map(|(_, fence)| *fence),
+        settling: Settling::new(&address),
+        progress: Progress::silent(address),
         calls: AtomicU32::new(0),
         nodes: AtomicU32::new(0),
         unwritten: Mutex::default(),
         lost: AtomicBool::new(false),
-        settling: Settling::new(&record.message.address),
     })
 }
 
-async fn end_call(cx: &TurnCx, fence: Fence, record: &Record, reply: &Reply) {
+async fn end_call(cx: &TurnCx, fence: Fence, session: &SessionKey, reply: &Reply) {
     let mut changes = std::mem::take(&mut *cx.unwritten.lock().unwrap_or_else(PoisonError::into_inner));
     changes.push(Change::Finish { reply: reply.clone(), deliveries: Vec::new(), item: None });
     if cx.settling.settle().is_some() {
         changes.push(Change::Done { keep_message: false, keep_reply: true });
     }
     // The client has waited for the call, not for the record: when the store is away, recovery ends it.
-    let writing = persist_of(&cx.inner, fence, record.id, &record.session, &changes);
+    let writing = persist_of(&cx.inner, fence, cx.id, session, &changes);
     let _ = tokio::time::timeout(Duration::from_secs(3), writing).await;
 }
 
-fn end_call_tree(cx: &TurnCx, mut root: Node, outcome: &Outcome, asked: &str, reply: Reply) {
+fn end_call_tree(cx: &TurnCx, mut root: Node, outcome: &Outcome, reply: Reply) {
     let duration_us = now_us().saturating_sub(root.started_us);
     root.duration_us = Some(duration_us);
     root.state = outcome.state;
@@ -162,7 +185,7 @@ fn end_call_tree(cx: &TurnCx, mut root: Node, outcome: &Outcome, asked: &str, re
         tenant: cx.caller.tenant.clone(),
         session: root.place.as_ref().map_or_else(|| cx.session.clone(), |p| p.session.clone()),
         sender: cx.caller.sender.id.clone(),
-        asked: contract::text::one_line(asked, contract::node::SUMMARY_MAX),
+        asked: root.args.clone(),
         calls: cx.calls.load(std::sync::atomic::Ordering::Relaxed),
         started_us: root.started_us,
         duration_us,

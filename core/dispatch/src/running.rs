@@ -39,21 +39,29 @@ impl Drop for Entered<'_> {
 impl Running {
     /// From here on it can be stopped by `cancel`.
     pub fn enter(&self, record: &Record, cancel: CancellationToken) -> Entered<'_> {
-        let turn = RunningTurn {
-            cancel,
-            place: SessionKey::of(&record.message.address),
-            caller: record.caller.clone(),
-            asked: contract::text::one_line(record.message.text(), 60),
-            since: Instant::now(),
-        };
-        self.lock().insert(record.id, turn);
-        Entered(self, record.id)
+        let place = SessionKey::of(&record.message.address);
+        self.enter_as(record.id, place, &record.caller, record.message.text(), cancel)
     }
 
-    pub fn cancel(&self, turn: TurnId) {
-        if let Some(running) = self.lock().get(&turn) {
-            running.cancel.cancel();
-        }
+    pub fn enter_as(
+        &self,
+        id: TurnId,
+        place: SessionKey,
+        caller: &Caller,
+        asked: &str,
+        cancel: CancellationToken,
+    ) -> Entered<'_> {
+        let asked = contract::text::one_line(asked, 60);
+        let turn = RunningTurn { cancel, place, caller: caller.clone(), asked, since: Instant::now() };
+        self.lock().insert(id, turn);
+        Entered(self, id)
+    }
+
+    /// Whether it runs here.
+    pub fn cancel(&self, turn: TurnId) -> bool {
+        let running = self.lock();
+        let found = running.get(&turn);
+        found.inspect(|running| running.cancel.cancel()).is_some()
     }
 
     pub fn of_person(&self, place: &SessionKey, caller: &Caller) -> Vec<TurnId> {
