@@ -26,6 +26,8 @@ const MOST_BUTTONS: usize = 100;
 const LONGEST_LABEL: usize = 60;
 /// Two chats that are told to wait within this time share the account's limit.
 const SAME_LIMIT: Duration = Duration::from_secs(2);
+/// A longer wait is a chat's own: the account's limit counts seconds.
+const LONGEST_SHARED: u64 = 60;
 const INDICATOR: Duration = Duration::from_secs(5);
 
 type Sent = Result<Receipt, DeliveryError>;
@@ -185,7 +187,8 @@ impl Telegram {
     fn wait(&self, conversation: &str, seconds: u64) -> DeliveryError {
         let now = Instant::now();
         let last = crate::lock(&self.told_to_wait).replace((conversation.to_owned(), now));
-        let is_shared = last.is_some_and(|(other, at)| other != conversation && now - at < SAME_LIMIT);
+        let is_other = last.is_some_and(|(other, at)| other != conversation && now - at < SAME_LIMIT);
+        let is_shared = is_other && seconds <= LONGEST_SHARED;
         let scope = if is_shared { Scope::Account } else { Scope::Conversation };
         // A little later than told: their clock and ours differ.
         DeliveryError::Wait { scope, until: SystemTime::now() + Duration::from_millis(seconds * 1_000 + 50) }
@@ -364,6 +367,22 @@ mod tests {
         assert_eq!(json(&Address { direct: true, ..to.clone() }, true), "{}");
         assert_eq!(json(&Address { thread: Some("9".into()), ..to.clone() }, false), r#"{"message_thread_id":9}"#);
         assert_eq!(json(&Address { thread: Some("d9".into()), ..to }, false), r#"{"direct_messages_topic_id":9}"#);
+    }
+
+    #[test]
+    fn a_wait_is_the_chats_unless_another_chat_shares_it() {
+        let config = crate::Config::new("main", "7:a".into(), None);
+        let telegram = Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
+        let wait = |chat: &str, seconds| match telegram.wait(chat, seconds) {
+            DeliveryError::Wait { scope, until } => {
+                assert!(until > SystemTime::now() + Duration::from_secs(seconds - 1));
+                scope
+            }
+            other => panic!("{other}"),
+        };
+        assert_eq!([wait("1", 33), wait("1", 33)], [Scope::Conversation; 2]);
+        assert_eq!(wait("2", 3), Scope::Account);
+        assert_eq!(wait("3", 13_938), Scope::Conversation, "hours are not the account's");
     }
 
     #[test]
