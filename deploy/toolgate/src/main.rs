@@ -12,6 +12,10 @@ use toolgate::{
 };
 use tracing_subscriber::EnvFilter;
 
+/// The path of a call is many small allocations on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Once, before the first client is built; a second provider would be a second TLS stack.

@@ -9,6 +9,10 @@ mod outlet;
 mod rendering;
 mod turns;
 
+/// The same as the binary's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     rustls::crypto::ring::default_provider().install_default().expect("no other provider is installed in this process");
     let wanted: Vec<String> = std::env::args().skip(1).collect();
