@@ -93,6 +93,7 @@ impl Browser {
         page.fit(screen);
         page.colours(colours);
         page.ask("Page.navigate", json!({ "url": url }));
+        page.until("the page is loaded", "location.href != 'about:blank' && document.readyState == 'complete'");
         page
     }
 }
@@ -151,7 +152,7 @@ impl Page {
     }
 
     fn says(&self) -> String {
-        self.text("document.body.innerText")
+        self.text("document.body?.innerText || ''")
     }
 
     /// Presses a key, with what is held meanwhile.

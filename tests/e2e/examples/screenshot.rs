@@ -1,0 +1,51 @@
+//! Takes the pictures of the playground: `cargo run -p e2e --example screenshot -- docs/playground.png [light|dark] [phone]`.
+//!
+//! The binary has to be built before: `cargo build -p toolgate`.
+
+use e2e::{
+    browser::{Browser, DESK, Held, PHONE, Page},
+    demo::Demo,
+};
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let path = words.next().expect("say where the picture is to be written");
+    let rest: Vec<_> = words.collect();
+    let colours = if rest.iter().any(|word| word == "dark") { "dark" } else { "light" };
+    let phone = rest.iter().any(|word| word == "phone");
+    let demo = Demo::start();
+    let browser = Browser::start();
+    let page = browser.open(&demo.playground, if phone { PHONE } else { DESK }, colours);
+    page.until("the page is ready", "document.body.hasAttribute('data-ready')");
+    say(&page, "/weather_query 上海 days=3", 1);
+    say(&page, "/order_query A-17 status=payed", 2);
+    say(&page, "/sleep 50\n/sleep 120\n/sleep 80", 3);
+    say(&page, "/research atlantis", 4);
+    if !phone {
+        page.until(
+            "the tree of the research is whole",
+            "document.querySelector('#facts').textContent.includes('execution') && document.querySelectorAll('#tree li').length > 4",
+        );
+        page.click("[...document.querySelectorAll('#tree li[data-tone=execution] > button')].at(-1)");
+    }
+    // Animations of what arrived have ended by then.
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    std::fs::write(&path, page.picture()).expect("the picture can be written");
+    if phone {
+        for part in ["calls", "try"] {
+            page.click(&format!("document.querySelector('[data-show={part}]')"));
+            std::thread::sleep(std::time::Duration::from_millis(700));
+            let path = path.replace(".png", &format!("-{part}.png"));
+            std::fs::write(path, page.picture()).expect("the picture can be written");
+        }
+    }
+}
+
+/// Says it and waits until that many answers stand in the chat.
+fn say(page: &Page, text: &str, answers: usize) {
+    page.look("document.querySelector('#composer-text').focus()");
+    page.types(text);
+    page.press("Enter", Held::Nothing);
+    let answered = "document.querySelectorAll('.messages > li[data-author=Toolgate] .see').length";
+    page.until("it is answered", &format!("{answered} >= {answers}"));
+}
