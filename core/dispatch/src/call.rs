@@ -91,7 +91,7 @@ impl TurnCx {
     pub fn admit(&self, parent: Option<Parent<'_>>, planned: Planned) -> Admission {
         let Planned { call, unreadable } = planned;
         let mut node = self.node(&call, parent);
-        if let Some(outcome) = self.from_journal(&call, &mut node) {
+        if let Some(outcome) = self.journaled(&call, &mut node) {
             return Admission::Ended(Box::new(outcome));
         }
         let permitted =
@@ -174,7 +174,7 @@ impl TurnCx {
     }
 
     /// What an earlier life of the turn knows of the call: its stored end, or that it was under way.
-    fn from_journal(&self, call: &Call, node: &mut Node) -> Option<Outcome> {
+    fn journaled(&self, call: &Call, node: &mut Node) -> Option<Outcome> {
         let entry = self.journal.iter().find(|e| e.path == call.path)?;
         // Its service knows the key: the same call again has one effect.
         if entry.end.is_none() && entry.key.is_some() {

@@ -10,7 +10,7 @@ use endpoints::Endpoints;
 use serde_json::{Value, json};
 use testkit::{InABox, Setup, caller};
 
-use crate::figures::{note, row, sample, shown};
+use crate::figures::{TOOLS, note, row, sample, shown};
 
 fn args() -> Value {
     json!({ "a": "text", "b": 3, "c": true, "d": [1, 2.5], "e": "x" })
@@ -18,7 +18,7 @@ fn args() -> Value {
 
 async fn gateway(setup: impl FnOnce(Setup) -> Setup) -> InABox {
     let stores = store::open("sqlite::memory:", store::Options::default()).await.expect("sqlite opens");
-    let gateway = setup(Setup::new(stores)).start();
+    let gateway = setup(Setup { tools: TOOLS.into(), ..Setup::new(stores) }).start();
     while gateway.gateway.partitions_held() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

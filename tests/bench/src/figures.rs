@@ -2,6 +2,31 @@
 
 use std::time::{Duration, Instant};
 
+/// A no-op with five fields, and a sleep.
+pub const TOOLS: &str = "
+name: sleep
+toolset: lab
+description: Sleeps for some milliseconds
+permissions: [read]
+parameters: { type: object, required: [ms], properties: { ms: { type: integer } } }
+endpoint: { type: native, name: sleep }
+---
+name: noop
+toolset: lab
+description: Does nothing, with five fields to check
+permissions: [read]
+parameters:
+  type: object
+  required: [a]
+  properties:
+    a: { type: string }
+    b: { type: integer }
+    c: { type: boolean }
+    d: { type: array, items: { type: number } }
+    e: { type: string, enum: [x, y] }
+endpoint: { type: native, name: noop }
+";
+
 /// Prints a row of durations.
 pub fn row(name: &str, mut samples: Vec<Duration>, took: Duration) {
     samples.sort_unstable();

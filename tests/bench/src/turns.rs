@@ -11,7 +11,7 @@ use endpoints::Endpoints;
 use testkit::{Setup, message};
 
 use crate::{
-    figures::{note, row, shown},
+    figures::{TOOLS, note, row, shown},
     outlet::Counter,
 };
 
@@ -24,7 +24,7 @@ async fn gateway(folder: &tempfile::TempDir, name: &str) -> Bench {
     let url = format!("sqlite:{}", folder.path().join(name).display());
     let stores = store::open(&url, store::Options::default()).await.expect("sqlite opens");
     let policies = [testkit::allow_lab(Platform::Telegram)];
-    let snapshot = Setup::snapshot(testkit::TOOLS, &policies, Endpoints::new(), 1);
+    let snapshot = Setup::snapshot(TOOLS, &policies, Endpoints::new(), 1);
     let gateway = Gateway::open(Options { stores, snapshot, settings: Settings::default(), planner: None });
     let outlet = Arc::new(Counter::default());
     gateway.connect(Platform::Telegram, "main", outlet.clone(), outlet.clone());
