@@ -146,3 +146,21 @@ async fn another_process_that_holds_the_account_is_waited_for() {
     assert_eq!(stage.heard().await.text(), "who answers?");
     stage.end().await;
 }
+
+#[tokio::test]
+async fn an_account_that_another_process_took_is_left_at_once_and_taken_back_later() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "ours");
+    stage.heard().await;
+    stage.condition(|now| *now == Condition::Ready).await;
+    // In the middle of a long poll.
+    stage.fake.foreign.store(true, Ordering::Relaxed);
+    stage.condition(|now| matches!(now, Condition::Degraded(why) if why.contains("standing by"))).await;
+    stage.say("dm:ann", "theirs");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(stage.accepted.try_recv().is_err());
+    stage.fake.foreign.store(false, Ordering::Relaxed);
+    assert_eq!(stage.heard().await.text(), "theirs");
+    stage.condition(|now| *now == Condition::Ready).await;
+    stage.end().await;
+}

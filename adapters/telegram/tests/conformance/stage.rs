@@ -290,6 +290,7 @@ fn adapter_with(url: &str, album: Duration) -> Arc<Telegram> {
         conflict: Duration::from_millis(300),
         backoff: Duration::from_millis(200),
         album,
+        lease: Duration::from_millis(600),
         poll: Duration::from_secs(3),
         watchdog: Duration::from_secs(2),
         ..Timing::default()
