@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
@@ -41,11 +42,14 @@ pub struct Settings {
     pub drain: Duration,
     /// Most turns that run at once; the others wait in their lanes.
     pub turns_at_once: usize,
+    /// A file for records of call trees that memory has no room for while the store is away, at most 64 MiB; of this
+    /// process alone. Without one they are counted and dropped.
+    pub spill: Option<PathBuf>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { drain: Duration::from_secs(60), turns_at_once: 4_096 }
+        Self { drain: Duration::from_secs(60), turns_at_once: 4_096, spill: None }
     }
 }
 
@@ -111,7 +115,7 @@ impl Gateway {
     /// Opens a gateway over its stores; [`Gateway::start`] makes it take up work.
     pub fn open(options: Options) -> Self {
         let boot = TurnId::new().to_string();
-        let (tracer, flusher) = Tracer::new(options.stores.trees.clone(), boot);
+        let (tracer, flusher) = Tracer::new(options.stores.trees.clone(), boot, options.settings.spill.clone());
         let generation = options.snapshot.generation;
         let inner = Arc::new_cyclic(|weak| Inner {
             stores: options.stores,
@@ -275,8 +279,8 @@ impl Gateway {
         if let Some(record) = self.record(turn).await? {
             self.inner.lanes.cancel_waiting(&record.session, |r| r.id == turn);
         }
-        self.inner.running.cancel(turn);
-        self.inner.stores.turns.cancel(turn).await
+        let ran = self.inner.running.cancel(turn);
+        Ok(self.inner.stores.turns.cancel(turn).await? || ran)
     }
 
     pub fn health(&self) -> Health {

@@ -1,33 +1,30 @@
 //! Nodes on their way to the store and to whoever watches. Never fails a turn and never delays one: the queue is
-//! bounded, the flusher has its own deadline, and what does not fit is counted.
+//! bounded, the flusher has its own deadline, what does not fit goes into a bounded file, then it is counted.
+
+mod flusher;
+mod spill;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
 };
 
 use contract::{
-    CallId, Code, Node, NodeKind, Reply, TurnEvent, TurnId, TurnStream,
+    Code, Node, NodeKind, Reply, TurnEvent, TurnId, TurnStream,
     records::{Measure, Trees, TurnLine, bucket_of},
 };
 use futures_util::{StreamExt, stream};
 use tokio::sync::{broadcast, mpsc};
 use tokio_stream::wrappers::BroadcastStream;
-use tokio_util::sync::CancellationToken;
-use tracing::warn;
+
+pub use flusher::Flusher;
+use spill::Spill;
 
 const QUEUE: usize = 8_192;
-const BATCH: usize = 128;
-const GATHER: Duration = Duration::from_millis(20);
-const WRITE_DEADLINE: Duration = Duration::from_secs(3);
-/// A call that still runs after this time gets a start record.
-const START_AFTER: Duration = Duration::from_millis(250);
-/// Ended turns that are kept in memory until their tree is written.
-const ENDED_MAX: usize = 1_024;
 const WATCH_BUFFER: usize = 256;
 
 /// Where nodes go.
@@ -115,7 +112,7 @@ impl LiveTurn {
 
 impl Tracer {
     /// The tracer and its flusher, which is to be run by the gateway's owner of tasks.
-    pub fn new(trees: Arc<dyn Trees>, boot: String) -> (Arc<Self>, Flusher) {
+    pub fn new(trees: Arc<dyn Trees>, boot: String, spill: Option<PathBuf>) -> (Arc<Self>, Flusher) {
         let (queue, records) = mpsc::channel(QUEUE);
         let tracer = Arc::new(Self {
             queue,
@@ -124,17 +121,8 @@ impl Tracer {
             backlog: AtomicU64::new(0),
             measures: Mutex::default(),
         });
-        let flusher = Flusher {
-            tracer: tracer.clone(),
-            trees,
-            boot,
-            records,
-            starts: HashMap::new(),
-            backlog: VecDeque::new(),
-            lines: VecDeque::new(),
-            ended: VecDeque::new(),
-            away: false,
-        };
+        let spill = spill.map(|path| Spill::new(path, spill::ROOM));
+        let flusher = Flusher::new(tracer.clone(), trees, boot, records, spill);
         (tracer, flusher)
     }
 
@@ -225,159 +213,6 @@ impl Tracer {
     }
 }
 
-/// Writes records behind.
-pub struct Flusher {
-    tracer: Arc<Tracer>,
-    trees: Arc<dyn Trees>,
-    boot: String,
-    records: mpsc::Receiver<Trace>,
-    starts: HashMap<(TurnId, CallId), (Arc<Node>, Instant)>,
-    backlog: VecDeque<Arc<Node>>,
-    lines: VecDeque<TurnLine>,
-    ended: VecDeque<TurnId>,
-    away: bool,
-}
-
-impl Flusher {
-    /// Runs until `stop`, then writes what is left.
-    pub async fn run(mut self, stop: CancellationToken) {
-        let mut measured = Instant::now();
-        let mut retry_at = Instant::now();
-        loop {
-            let stopping = self.gather(&stop).await;
-            if Instant::now() >= retry_at || stopping {
-                self.away = !self.flush(stopping).await;
-                retry_at = Instant::now() + if self.away { Duration::from_millis(500) } else { Duration::ZERO };
-            }
-            if (measured.elapsed() >= Duration::from_secs(1) || stopping) && !self.away {
-                measured = Instant::now();
-                self.write_measures().await;
-            }
-            if stopping {
-                return;
-            }
-        }
-    }
-
-    /// Takes what comes for 20 ms or until a batch is full. True when it is time to stop.
-    async fn gather(&mut self, stop: &CancellationToken) -> bool {
-        let idle = if self.starts.is_empty() && self.backlog.is_empty() { 1_000 } else { 50 };
-        let first = tokio::select! {
-            first = self.records.recv() => first,
-            () = tokio::time::sleep(Duration::from_millis(idle)) => return false,
-            () = stop.cancelled() => {
-                while let Ok(trace) = self.records.try_recv() {
-                    self.take(trace);
-                }
-                return true;
-            }
-        };
-        let Some(first) = first else { return true };
-        self.take(first);
-        let until = tokio::time::Instant::now() + GATHER;
-        let mut taken = 1;
-        while taken < BATCH {
-            let next = match self.records.try_recv() {
-                Ok(next) => Some(next),
-                Err(_) => tokio::time::timeout_at(until, self.records.recv()).await.ok().flatten(),
-            };
-            let Some(next) = next else { break };
-            self.take(next);
-            taken += 1;
-        }
-        false
-    }
-
-    fn take(&mut self, trace: Trace) {
-        match trace {
-            Trace::Start(node) => {
-                self.starts.insert((node.turn, node.call), (node, Instant::now()));
-                // A start without an end belongs to a turn that was lost to another process; bounded all the same.
-                if self.starts.len() > QUEUE {
-                    self.starts.clear();
-                }
-            }
-            Trace::End(node) => {
-                self.starts.remove(&(node.turn, node.call));
-                self.keep(node);
-            }
-            Trace::Turn(line) => {
-                self.ended.push_back(line.turn);
-                while self.ended.len() > ENDED_MAX {
-                    if let Some(turn) = self.ended.pop_front() {
-                        self.tracer.forget(turn);
-                    }
-                }
-                self.lines.push_back(*line);
-                self.lines.truncate(QUEUE);
-            }
-        }
-    }
-
-    /// Past half of its room the backlog loses previews, past all of it records.
-    fn keep(&mut self, node: Arc<Node>) {
-        if self.backlog.len() >= QUEUE {
-            self.tracer.dropped.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        let node = if self.backlog.len() >= QUEUE / 2 { without_previews(&node) } else { node };
-        self.backlog.push_back(node);
-    }
-
-    /// Writes everything that waits; false when the store is away.
-    async fn flush(&mut self, last: bool) -> bool {
-        let now = Instant::now();
-        let due: Vec<_> = self
-            .starts
-            .values_mut()
-            .filter(|(_, since)| last || now.duration_since(*since) >= START_AFTER)
-            .map(|(node, since)| {
-                // Written once: the end comes to replace it, whenever that is.
-                *since = now + Duration::from_secs(86_400);
-                node.clone()
-            })
-            .collect();
-        for node in due {
-            self.keep(node);
-        }
-        while !self.backlog.is_empty() || !self.lines.is_empty() {
-            let nodes: Vec<_> = self.backlog.iter().take(BATCH).cloned().collect();
-            let lines: Vec<_> = self.lines.iter().take(BATCH).cloned().collect();
-            let written = tokio::time::timeout(WRITE_DEADLINE, self.trees.write(&nodes, &lines)).await;
-            if !matches!(written, Ok(Ok(()))) {
-                if !self.away {
-                    warn!(waiting = self.backlog.len(), "call trees cannot be written; they are kept and tried again");
-                }
-                self.tracer.backlog.store(self.backlog.len() as u64, Ordering::Relaxed);
-                return false;
-            }
-            self.backlog.drain(..nodes.len());
-            self.lines.drain(..lines.len());
-            for line in &lines {
-                self.tracer.forget(line.turn);
-            }
-        }
-        // Also those whose lines did not fit.
-        for turn in self.ended.drain(..) {
-            self.tracer.forget(turn);
-        }
-        self.tracer.backlog.store(0, Ordering::Relaxed);
-        true
-    }
-
-    async fn write_measures(&self) {
-        let minute = crate::turn::now_ms() / 60_000;
-        let measures = self.tracer.measures(minute);
-        if measures.is_empty() {
-            return;
-        }
-        let written = tokio::time::timeout(WRITE_DEADLINE, self.trees.measure(&self.boot, &measures)).await;
-        if !matches!(written, Ok(Ok(()))) {
-            self.tracer.unwritten(&measures);
-        }
-    }
-}
-
 impl Tracer {
     fn unwritten(&self, failed: &[Measure]) {
         let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -387,8 +222,4 @@ impl Tracer {
             }
         }
     }
-}
-
-fn without_previews(node: &Node) -> Arc<Node> {
-    Arc::new(Node { args: String::new(), result: String::new(), detail: String::new(), ..node.clone() })
 }

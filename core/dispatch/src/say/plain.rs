@@ -78,8 +78,11 @@ fn unmarked_line(line: &str) -> String {
 /// The code that a text begins with, and how long it is with its ticks; as many close it as opened it.
 fn code_span(text: &str) -> Option<(&str, usize)> {
     let open = text.len() - text.trim_start_matches('`').len();
+    if open == 0 {
+        return None;
+    }
     let mut at = open;
-    while open > 0 {
+    loop {
         at += text[at..].find('`')?;
         let run = text.len() - at - text[at..].trim_start_matches('`').len();
         if run == open {
@@ -89,7 +92,6 @@ fn code_span(text: &str) -> Option<(&str, usize)> {
         }
         at += run;
     }
-    None
 }
 
 #[cfg(test)]

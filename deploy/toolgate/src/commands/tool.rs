@@ -15,7 +15,7 @@ use crate::{
     ink::Ink,
     run::{
         Ended,
-        gateway::{Running, open, open_store},
+        gateway::{Running, open, open_store, settings},
     },
     sources::Origins,
     table::{self, text},
@@ -111,7 +111,7 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
 /// A gateway without adapters. It owns the store, so that a call that happens once has its record.
 async fn start(config: &Config) -> Result<Running, Ended> {
     let stores = open_store(config).await?;
-    let running = open(Origins::of(config), stores, config.limits.drain).await?;
+    let running = open(Origins::of(config), stores, settings(config)).await?;
     running.start(Vec::new())?;
     if running.is_ours().await {
         return Ok(running);

@@ -37,7 +37,8 @@ enum Input {
 /// Talks until the person leaves. With input that is no terminal: a message per line, then ends.
 pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, show_tree: bool) -> Result<(), Ended> {
     let stores = open_store(config).await?;
-    let running = gateway::open(origins, stores, Duration::from_secs(2)).await?;
+    let settings = dispatch::Settings { drain: Duration::from_secs(2), ..gateway::settings(config) };
+    let running = gateway::open(origins, stores, settings).await?;
     running.start(Vec::new())?;
     if !running.is_ours().await {
         return Err(Ended::Again(TAKEN.into()));

@@ -50,7 +50,7 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
         .map_err(|e| Ended::Failed(format!("the simulators cannot start: {e}")))?;
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
-    let running = gateway::open(Origins::demo(&services.url()), stores, config.limits.drain).await?;
+    let running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config)).await?;
     let account =
         TelegramAccount { name: "main".into(), token: TOKEN.into(), api_url: Some(format!("{}/telegram", sim.url)) };
     running.start(vec![account])?;

@@ -79,8 +79,29 @@ pub async fn read(secret: &Secret) -> Result<SecretString, Ended> {
     secret.read().await.map_err(|e| Ended::BadConfiguration(e.to_string()))
 }
 
+/// What the configuration says of the gateway itself.
+pub fn settings(config: &Config) -> Settings {
+    Settings { drain: config.limits.drain, spill: spill(&config.store), ..Settings::default() }
+}
+
+/// Records of call trees wait beside the database; where that is elsewhere, in the folder that systemd (or whoever
+/// starts the gateway) gives it for its state.
+fn spill(store: &Store) -> Option<PathBuf> {
+    match store {
+        Store::Sqlite(path) => {
+            let mut name = path.file_name()?.to_owned();
+            name.push(".traces");
+            Some(path.with_file_name(name))
+        }
+        Store::Redis(_) | Store::Secret(_) => {
+            let folders = std::env::var_os("STATE_DIRECTORY").filter(|folders| !folders.is_empty())?;
+            Some(std::env::split_paths(&folders).next()?.join("toolgate.traces"))
+        }
+    }
+}
+
 /// Puts the gateway together; nothing runs yet.
-pub async fn open(origins: Origins, stores: Stores, drain: Duration) -> Result<Running, Ended> {
+pub async fn open(origins: Origins, stores: Stores, settings: Settings) -> Result<Running, Ended> {
     let loader = Arc::new(Loader::new(origins, Endpoints::new()));
     let first = loader.clone();
     let loaded = tokio::task::spawn_blocking(move || first.load()).await;
@@ -89,12 +110,7 @@ pub async fn open(origins: Origins, stores: Stores, drain: Duration) -> Result<R
         let lines: Vec<_> = findings.errors.iter().map(ToString::to_string).collect();
         return Err(Ended::BadConfiguration(lines.join("\n")));
     };
-    let gateway = Gateway::open(Options {
-        stores: stores.clone(),
-        snapshot,
-        settings: Settings { drain, ..Settings::default() },
-        planner: None,
-    });
+    let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, planner: None });
     report(&findings, &gateway.health());
     Ok(Running {
         gateway,

@@ -16,7 +16,7 @@ use crate::{
 /// Runs until it is told to stop.
 pub async fn up(config: &Config) -> Result<(), Ended> {
     let stores = open_store(config).await?;
-    let mut running = gateway::open(Origins::of(config), stores, config.limits.drain).await?;
+    let mut running = gateway::open(Origins::of(config), stores, gateway::settings(config)).await?;
     running.watch();
     let mut accounts = Vec::new();
     for account in &config.platforms.telegram {
