@@ -167,3 +167,71 @@ async fn a_turn_in_which_the_process_died_three_times_is_answered_unrun() {
     })
     .await;
 }
+
+/// Everything of a life up to its death at a step, then a life that ends the turn; what was seen, and the story.
+async fn dies_and_ends(step: usize, text: &str, opens_after_progress: bool) -> (Arc<Recorder>, Gate, String, bool) {
+    let ground = Ground::new(testkit::StoreKind::Sqlite).await;
+    let mut case = Case::new(&ground);
+    case.platform.split_at(10_000);
+    case.platform.roles_are(&["member"]);
+    case.message = message(Platform::Telegram, "here", "ada", text);
+    if opens_after_progress {
+        case.gate = Gate::closed();
+    }
+    let opening = {
+        let (platform, gate) = (case.platform.clone(), case.gate.clone());
+        tokio::spawn(async move {
+            platform.wait_for(1).await;
+            gate.open();
+        })
+    };
+    let (steps, came_to_the_end) = case.dies_at(step).await;
+    opening.abort();
+    case.gate.open();
+    let life = case.life(&Death::never()).await;
+    life.ready().await;
+    let turn = life.turn(case.message.clone()).await;
+    life.done(turn).await;
+    life.kill();
+    let story = format!("{steps:#?}\nseen: {:#?}", case.platform.seen());
+    (case.platform.clone(), case.gate.clone(), story, came_to_the_end)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_around_a_progress_message_leaves_one_answer() {
+    let mut cases = tokio::task::JoinSet::new();
+    for step in 0..24 {
+        cases.spawn(dies_and_ends(step, "/gate id=A", true));
+    }
+    let mut ends = 0;
+    while let Some(case) = cases.join_next().await {
+        let (platform, _, story, came_to_the_end) = case.unwrap();
+        ends += usize::from(came_to_the_end);
+        let (marked, plain): (Vec<_>, Vec<_>) =
+            platform.finals().into_iter().partition(|seen| seen.text.starts_with(DUPLICATE_MARK));
+        assert!(!marked.is_empty() || !plain.is_empty(), "it was answered: {story}");
+        // A replacement may be made twice: the person sees one message.
+        let posts = plain.iter().filter(|seen| seen.op == "post").count();
+        let replaces = plain.iter().filter(|seen| seen.op == "replace").count();
+        assert!(posts + replaces.min(1) <= 1, "repeated silently: {story}");
+        assert!(platform.finals().iter().all(|seen| seen.text.contains("id: A")), "{story}");
+    }
+    assert!(ends > 0 && ends < 12, "the steps are seen: {ends}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_around_a_message_to_another_conversation_sends_it_once_or_says_so() {
+    for step in 0.. {
+        let (platform, _, story, came_to_the_end) = dies_and_ends(step, "/send_message there hello", false).await;
+        let there: Vec<_> = platform.finals().into_iter().filter(|seen| seen.conversation == "there").collect();
+        let here: Vec<_> = platform.finals().into_iter().filter(|seen| seen.conversation == "here").collect();
+        let silent = |all: &[testkit::Seen]| all.iter().filter(|s| !s.text.starts_with(DUPLICATE_MARK)).count();
+        assert!(silent(&there) <= 1 && silent(&here) <= 1, "repeated silently: {story}");
+        let is_unknown = here.iter().any(|seen| seen.text.contains("not known"));
+        assert!(!here.is_empty() && (!there.is_empty() || is_unknown), "lost: {story}");
+        if came_to_the_end {
+            assert!(step > 12, "the steps are seen: {step}");
+            break;
+        }
+    }
+}

@@ -4,6 +4,7 @@
 
 mod away;
 mod batch;
+mod chaos;
 mod delivery;
 mod kill;
 mod lanes;
