@@ -273,6 +273,31 @@ mod tests {
         );
     }
 
+    #[test]
+    fn every_public_error_is_a_refusal_with_its_wait() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/telegram");
+        let Ok(files) = folder.read_dir() else {
+            eprintln!("the public payloads are not here: {} was not found", folder.display());
+            return;
+        };
+        let mut seen = 0;
+        for file in files.flatten() {
+            let body = std::fs::read(file.path()).expect("readable");
+            let payload: Value = serde_json::from_slice(&body).unwrap_or_default();
+            if payload["ok"] != false {
+                continue;
+            }
+            let Err(Problem::Refused { retry_after, moved, .. }) = api().read(400, &body) else {
+                panic!("{}", file.path().display())
+            };
+            let told = &payload["parameters"];
+            assert_eq!(retry_after.map(|wait| u64::from(wait.seconds())), told["retry_after"].as_u64());
+            assert_eq!(moved, told["migrate_to_chat_id"].as_i64());
+            seen += 1;
+        }
+        assert!(seen >= 5, "only {seen} errors were found");
+    }
+
     #[tokio::test]
     async fn the_token_is_in_no_error() {
         let api = api();

@@ -11,6 +11,8 @@ mod entities;
 mod fields;
 mod files;
 #[cfg(test)]
+mod payloads;
+#[cfg(test)]
 mod tests;
 
 /// Who we are on this account.

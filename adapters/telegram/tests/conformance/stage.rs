@@ -293,7 +293,6 @@ fn adapter_with(url: &str, album: Duration) -> Arc<Telegram> {
         lease: Duration::from_millis(600),
         poll: Duration::from_secs(3),
         watchdog: Duration::from_secs(2),
-        ..Timing::default()
     };
     Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"))
 }
