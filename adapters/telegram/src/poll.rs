@@ -73,6 +73,8 @@ struct Poller {
     confirmed: Option<i64>,
     last_update: Instant,
     lease_due: Instant,
+    /// As far as is known, nobody else polls for the account.
+    holds: bool,
     failures: u32,
     /// What operators were told last.
     complaint: String,
@@ -92,6 +94,7 @@ impl Poller {
             confirmed: None,
             last_update: now,
             lease_due: now,
+            holds: false,
             failures: 0,
             complaint: String::new(),
             looks_again: true,
@@ -231,15 +234,16 @@ impl Poller {
         match self.core.cursors.lease(&self.telegram.part(), lease).await {
             Ok(Some(_)) => {
                 self.lease_due = Instant::now() + lease / 3;
-                true
+                self.holds = true;
             }
-            Ok(None) => false,
+            Ok(None) => self.holds = false,
             Err(cause) => {
                 tracing::debug!(account = self.telegram.account, %cause, "the lease is not renewed");
                 self.lease_due = Instant::now() + lease / 12;
-                true
+                self.holds = true;
             }
         }
+        self.holds
     }
 
     /// What a failed request means: how long to wait, or that a person must act.
@@ -318,7 +322,8 @@ impl Poller {
         if let Some(intake) = &mut self.intake {
             intake.finish(FAREWELL).await;
         }
-        if let Some(next) = self.next.filter(|_| self.next != self.confirmed) {
+        // Who does not hold the account would end the poll of the one who does.
+        if let Some(next) = self.next.filter(|_| self.holds && self.next != self.confirmed) {
             let body = json!({"offset": next, "limit": 1, "timeout": 0, "allowed_updates": WANTED});
             if let Err(cause) = self.api.call("getUpdates", &body, FAREWELL).await {
                 tracing::debug!(account = self.telegram.account, ?cause, "the last updates are not confirmed");

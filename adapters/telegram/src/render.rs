@@ -154,7 +154,8 @@ fn files(reply: &Reply) -> Vec<PartFile> {
     let file = |content: &Content| match content {
         Content::Attachment { name, media_type, bytes } => Some(PartFile {
             name: file_name(name),
-            media_type: media_type.clone(),
+            // Bytes are bytes: a tool's word must not have them taken for a file that lies elsewhere.
+            media_type: if media_type == BY_ID { "application/octet-stream".to_owned() } else { media_type.clone() },
             bytes: Bytes::copy_from_slice(bytes),
         }),
         Content::File(file) => {

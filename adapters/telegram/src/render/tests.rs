@@ -317,6 +317,13 @@ fn what_takes_no_caption_leaves_the_text_a_message_of_its_own() {
 }
 
 #[test]
+fn bytes_are_never_taken_for_a_file_that_lies_elsewhere() {
+    let attachment = Content::Attachment { name: "a".into(), media_type: BY_ID.into(), bytes: b"photo:F1".to_vec() };
+    let parts = reply(&Reply { content: vec![attachment], ..Reply::default() });
+    assert_ne!(parts[0].files[0].media_type, BY_ID);
+}
+
+#[test]
 fn a_rendering_is_stable() {
     let digests: Vec<Digest> = (0..2).flat_map(|_| parts("a **b** c")).map(|part| part.digest()).collect();
     assert_eq!(digests[0], digests[1]);
