@@ -108,7 +108,6 @@ impl Poller {
         self.intake = Some(Intake::new(self.telegram.clone(), self.core.clone(), me));
         loop {
             while !self.hold_lease().await {
-                self.degraded("another process polls for this account: standing by");
                 sleep(STAND_BY).await;
             }
             let wait = match self.updates().await {
@@ -224,8 +223,8 @@ impl Poller {
         self.next = saved.filter(|saved| saved.bot == bot && is_fresh(saved.at_ms)).map(|saved| saved.next);
     }
 
-    /// Takes or renews the lease when it is due. While the store is away nobody can say who holds it: the platform's own
-    /// check for a second poller remains.
+    /// Takes or renews the lease when it is due. While the store is away nobody can say who holds it: who did goes on, who
+    /// did not could take nothing in anyway.
     async fn hold_lease(&mut self) -> bool {
         if Instant::now() < self.lease_due {
             return true;
@@ -236,12 +235,15 @@ impl Poller {
                 self.lease_due = Instant::now() + lease / 3;
                 self.holds = true;
             }
-            Ok(None) => self.holds = false,
-            Err(cause) => {
+            Ok(None) => {
+                self.holds = false;
+                self.degraded("another process polls for this account: standing by");
+            }
+            Err(cause) if self.holds => {
                 tracing::debug!(account = self.telegram.account, %cause, "the lease is not renewed");
                 self.lease_due = Instant::now() + lease / 12;
-                self.holds = true;
             }
+            Err(cause) => self.degraded(&format!("nothing is taken in: {cause}")),
         }
         self.holds
     }
