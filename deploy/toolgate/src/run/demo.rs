@@ -48,6 +48,7 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     let sim = sim::serve(sim::Options { listen: options.sim_listen, ..sim::Options::default() }, stopping.clone())
         .await
         .map_err(|e| Ended::Failed(format!("the simulators cannot start: {e}")))?;
+    everybody_is_in_the_group(&sim);
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
     let running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config)).await?;
@@ -79,6 +80,16 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     sim.join().await;
     services.stop().await;
     Ok(())
+}
+
+/// So that whoever one speaks as may have messages sent to the group.
+fn everybody_is_in_the_group(sim: &sim::Running) {
+    let member = |name: &String| (name.clone(), sim::telegram::Role::Member);
+    let roles = Playground::new("").people.iter().map(member).collect();
+    let group = sim::telegram::Conversation { name: "general".into(), roles, ..Default::default() };
+    if let Err(error) = sim.sim.telegram.conversation(&group) {
+        tracing::warn!(?error, "nobody is in the group yet");
+    }
 }
 
 /// The simulators alone, until they are told to stop.
