@@ -22,6 +22,7 @@ pub mod inbound;
 mod lenient;
 mod outlet;
 mod poll;
+mod refusal;
 pub mod render;
 mod source;
 mod updates;
