@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use contract::{Address, Caller, Effect, Platform, Problem, Reply, text};
+use contract::{Address, Caller, Content, Effect, Platform, Problem, Reply, text};
 use serde_json::{Value, json};
 use tools::{Cx, Endpoint, Fault, Output, Permitted, ToolFailure};
 
@@ -73,7 +73,7 @@ impl Native for Crash {
     }
 }
 
-/// Sends `text` to the conversation `to`. Who may write where is the host's to decide.
+/// Sends `text` to the conversation `to`, as it is unless `markdown` is true. Who may write where is the host's to decide.
 struct SendMessage;
 
 const LONGEST_TEXT: usize = 20_000;
@@ -94,7 +94,11 @@ impl Native for SendMessage {
         };
         let sent_to = address.written();
         cx.notes.effect(Effect::Unknown);
-        cx.host.post(address, Reply::text(words)).await?;
+        let content = match args.get("markdown").and_then(Value::as_bool) {
+            Some(true) => Content::Text(words.to_owned()),
+            Some(false) | None => Content::Plain(words.to_owned()),
+        };
+        cx.host.post(address, Reply { content: vec![content], ..Reply::default() }).await?;
         Ok(json!({ "sent_to": sent_to }))
     }
 }
