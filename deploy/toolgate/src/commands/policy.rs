@@ -119,7 +119,7 @@ fn explained_said(mut json: Value, who: &Who, from: &str) -> Said {
 }
 
 fn source(from: &str) -> &'static str {
-    if from == GATEWAY { "as the running gateway has it" } else { "as the files here say; no gateway was asked" }
+    if from == GATEWAY { "as the running gateway has it" } else { "as the files here say, not a running gateway" }
 }
 
 fn described(who: &Who, json: &Value) -> String {
