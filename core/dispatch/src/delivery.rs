@@ -146,14 +146,17 @@ pub(crate) fn enqueue(inner: &Arc<Inner>, job: Job) {
             if inner.kill.is_cancelled() {
                 return;
             }
-            deliver(&inner, job).await;
+            // What waited longer than we stay keeps those behind it waiting too.
+            if deliver(&inner, job).await.is_err() && inner.stop.is_cancelled() {
+                return;
+            }
         }
     });
 }
 
 /// A message without a record: tried, not kept.
 pub(crate) fn say_once(inner: &Arc<Inner>, to: &Address, reply: Reply) {
-    if !to.platform.is_pull() {
+    if !to.platform.is_pull() && !inner.deliveries.is_crowded(to) {
         enqueue(inner, Job::fleeting(to.clone(), reply));
     }
 }
@@ -212,17 +215,17 @@ impl From<Over> for Stop {
     }
 }
 
-async fn deliver(inner: &Arc<Inner>, mut job: Job) {
+async fn deliver(inner: &Arc<Inner>, mut job: Job) -> Result<(), Over> {
     let Some(connected) = inner.outlet(&job.delivery.to) else {
         warn!(turn = %job.turn, to = %job.delivery.to.platform, "no adapter for this delivery; it waits for the next start");
-        return;
+        return Ok(());
     };
     // A crash of an adapter's code costs this message, not those that wait behind it.
     let sending = AssertUnwindSafe(parts(inner, &connected, &mut job)).catch_unwind().await;
     let ended = sending.unwrap_or_else(|_| Err(Stop::Failed(Code::Internal, "the adapter's code panicked".into())));
     let state = match ended {
         Ok(()) => DeliveryState::Done,
-        Err(Stop::Over) => return,
+        Err(Stop::Over) => return Err(Over),
         Err(Stop::Failed(code, why)) => {
             warn!(turn = %job.turn, n = job.delivery.n, why, "delivery failed");
             DeliveryState::Failed(code)
@@ -232,7 +235,7 @@ async fn deliver(inner: &Arc<Inner>, mut job: Job) {
     let mut changes = vec![Change::Delivery(job.delivery.clone())];
     changes.extend(job.settling.settle());
     // When it is not ours any more, the new owner settles it.
-    let _ = write(inner, &job, &changes).await;
+    write(inner, &job, &changes).await
 }
 
 async fn write(inner: &Inner, job: &Job, changes: &[Change]) -> Result<(), Over> {

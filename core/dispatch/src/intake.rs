@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::{
-    Accepted, Action, Address, Audience, Caller, Code, Failure, Heard, Kind, Message, Notice, Reply, SessionKey,
+    Accepted, Action, Address, Audience, Caller, Code, Failure, Heard, Kind, Message, Notice, Reply, SessionKey, State,
     StoreDown, TurnId,
     records::{Admitted, Record, TurnState},
 };
@@ -187,7 +187,7 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
             Ok(Accepted::Turn { id, known: true, show })
         }
         Admitted::Full => {
-            turn::refused(inner, &record, &Arc::new(busy(&record, 1)));
+            turn::end_unrun(inner, &record, State::NotStarted, busy(&record, 1));
             tell_busy(inner, &record);
             Ok(Accepted::Turn { id: record.id, known: false, show })
         }

@@ -4,6 +4,7 @@ use std::{
     collections::{HashMap, HashSet, VecDeque},
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use contract::{SessionKey, TurnId, records::Record};
@@ -16,6 +17,9 @@ use crate::{
     running::Entered,
     turn::{self, Whence},
 };
+
+/// How often a lane whose answers cannot be delivered looks again.
+const CROWDED_LOOK: Duration = Duration::from_millis(200);
 
 /// Sessions that have work, each with a task of its own.
 #[derive(Default)]
@@ -143,6 +147,13 @@ impl Lanes {
         Some(Next { record, whence, cancel, running })
     }
 
+    /// Whether the next turn's answer could not be delivered at present, behind so many others.
+    fn is_crowded(&self, inner: &Inner, session: &SessionKey) -> bool {
+        let state = self.lock();
+        let next = state.lanes.get(session).and_then(|lane| lane.waiting.front());
+        next.is_some_and(|(record, _)| inner.deliveries.is_crowded(&record.message.address))
+    }
+
     /// Turns that wait in the lane, without the one that runs.
     pub fn waiting(&self, session: &SessionKey) -> usize {
         self.lock().lanes.get(session).map_or(0, |lane| lane.waiting.len())
@@ -180,6 +191,10 @@ struct Next<'a> {
 
 async fn run(inner: &Arc<Inner>, session: SessionKey) {
     loop {
+        // Then the lane fills, and people are told that it is full.
+        while inner.lanes.is_crowded(inner, &session) && !inner.stop.is_cancelled() {
+            tokio::time::sleep(CROWDED_LOOK).await;
+        }
         let Ok(_place) = inner.places.acquire().await else { return };
         // A turn that still waits when we leave stays in the store; the next owner takes it up.
         if inner.stop.is_cancelled() {

@@ -3,14 +3,20 @@
 use std::{sync::Arc, time::Duration};
 
 use contract::{
-    Failure, Notice, Reply, SessionKey,
-    records::{Change, Entry, Owned, RENEW, Record, TurnState},
+    Failure, NodeKind, Notice, Reply, SessionKey, State, TurnId,
+    records::{Change, End, Entry, Owned, RENEW, Record, TurnState},
     seams::{Condition, Fence},
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use tracing::{info, warn};
 
-use crate::{delivery, gateway::Inner, invoke::INVOKED, lane::Lanes, turn::persist};
+use crate::{
+    delivery,
+    gateway::Inner,
+    invoke::INVOKED,
+    lane::Lanes,
+    turn::{end_unrun, persist},
+};
 
 /// How soon a missing partition or store is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -118,7 +124,10 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
             TurnState::Answered => delivery::resume(inner, &record, fence),
             TurnState::Parked | TurnState::Merged(_) | TurnState::Done => {}
             TurnState::Queued | TurnState::Running if record.session.as_str().starts_with(INVOKED) => {
-                end_invoked(inner, fence, record);
+                // Not one whose client waits here for it.
+                if !inner.running.holds(record.id) {
+                    end_invoked(inner, fence, record);
+                }
             }
             TurnState::Queued | TurnState::Running => waiting.push(record),
         }
@@ -126,20 +135,41 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
     Lanes::taken(inner, partition, waiting);
 }
 
-/// A call by itself whose client is gone: never run again, its record says what is known.
+/// A call by itself whose client is gone: never run again, record and tree say what is known.
 fn end_invoked(inner: &Arc<Inner>, fence: Fence, record: Record) {
     let (inner, tasks) = (inner.clone(), inner.tasks.clone());
     tasks.spawn(async move {
-        let failure = match record.journal.first() {
-            Some(Entry { end: None, tool, at_ms, .. }) => Failure::outcome_unknown(tool, *at_ms),
-            _ => crate::call::not_started("we were interrupted"),
-        };
-        let reply = Reply::notice(Notice::of(&failure, None, Some(record.id)));
+        let reply = what_is_known(&record);
         let changes = [
-            Change::Finish { reply, deliveries: Vec::new(), item: None },
+            Change::Finish { reply: reply.clone(), deliveries: Vec::new(), item: None },
             Change::Done { keep_message: false, keep_reply: true },
         ];
         // When it is not ours any more, the new owner ends it.
-        let _ = persist(&inner, fence, &record, &changes).await;
+        if persist(&inner, fence, &record, &changes).await.is_ok() {
+            let is_open = record.journal.iter().any(|entry| entry.end.is_none());
+            let state = if is_open { State::Unknown } else { State::Interrupted };
+            end_calls(&inner, record.id, state).await;
+            end_unrun(&inner, &record, state, reply);
+        }
     });
+}
+
+fn what_is_known(record: &Record) -> Reply {
+    let failure = match record.journal.first() {
+        Some(Entry { end: Some(End::Ok(value)), .. }) => return Reply::text(crate::summary::summary(value)),
+        Some(Entry { end: Some(End::Failed(failure)), .. }) => failure.clone(),
+        Some(Entry { end: None, tool, at_ms, .. }) => Failure::outcome_unknown(tool, *at_ms),
+        None => crate::call::not_started("we were interrupted"),
+    };
+    Reply::notice(Notice::of(&failure, None, Some(record.id)))
+}
+
+/// Nothing of the turn runs any more.
+async fn end_calls(inner: &Inner, turn: TurnId, state: State) {
+    let live = inner.tracer.begin(turn);
+    let nodes = inner.tree(turn).await.unwrap_or_default();
+    for mut node in nodes.into_iter().filter(|n| n.state == State::Running && n.kind != NodeKind::Turn) {
+        node.state = state;
+        inner.tracer.ended_earlier(&live, &Arc::new(node));
+    }
 }

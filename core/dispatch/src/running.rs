@@ -57,6 +57,10 @@ impl Running {
         Entered(self, id)
     }
 
+    pub fn holds(&self, turn: TurnId) -> bool {
+        self.lock().contains_key(&turn)
+    }
+
     /// Whether it runs here.
     pub fn cancel(&self, turn: TurnId) -> bool {
         let running = self.lock();

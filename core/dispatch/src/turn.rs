@@ -317,31 +317,33 @@ fn end_tree(cx: &TurnCx, record: &Record, root: &Arc<Node>, reply: &Arc<Reply>) 
     cx.inner.tracer.close(&cx.live, reply, line);
 }
 
-/// A message that was not taken: its reply can be fetched, and its reference is known.
-pub(crate) fn refused(inner: &Inner, record: &Record, reply: &Arc<Reply>) {
+/// The tree and the reply of a turn that was not run here: they can be fetched, and its reference is known.
+pub(crate) fn end_unrun(inner: &Inner, record: &Record, state: State, reply: Reply) {
+    let reply = Arc::new(reply);
     let live = inner.tracer.begin(record.id);
-    let mut root = Node::new(record.id, CallId(0), NodeKind::Turn, now_us());
+    let mut root = Node::new(record.id, CallId(0), NodeKind::Turn, record.id.at_ms() * 1_000);
+    let session = SessionKey::of(&record.message.address);
     root.args = asked(record);
-    root.place =
-        Some(Box::new(Place { caller: record.caller.clone(), session: SessionKey::of(&record.message.address) }));
-    root.state = State::NotStarted;
-    root.code = first_code(reply);
-    root.duration_us = Some(0);
+    root.place = Some(Box::new(Place { caller: record.caller.clone(), session: session.clone() }));
+    root.state = state;
+    root.code = first_code(&reply);
+    let duration_us = now_us().saturating_sub(root.started_us);
+    root.duration_us = Some(duration_us);
     let line = TurnLine {
         turn: record.id,
-        state: root.state,
+        state,
         code: root.code,
         platform: record.caller.platform,
         tenant: record.caller.tenant.clone(),
-        session: record.session.clone(),
+        session,
         sender: record.caller.sender.id.clone(),
         asked: root.args.clone(),
         calls: 0,
         started_us: root.started_us,
-        duration_us: 0,
+        duration_us,
     };
     inner.tracer.ended(&live, &Arc::new(root));
-    inner.tracer.close(&live, reply, line);
+    inner.tracer.close(&live, &reply, line);
 }
 
 fn first_code(reply: &Reply) -> Option<Code> {

@@ -22,6 +22,8 @@ pub enum Fault {
     UnsureAfter,
     UnsureBefore,
     Refused(Why),
+    /// The adapter's code crashes.
+    Panic,
 }
 
 /// A request that was carried out.
@@ -171,6 +173,7 @@ impl Outlet for Recorder {
                 self.carry_out(to, &op);
                 Err(DeliveryError::Unsure("told to".into()))
             }
+            Some(Fault::Panic) => panic!("the outlet crashes on purpose"),
             Some(Fault::Refused(why)) => Err(DeliveryError::Refused(why)),
         }
     }

@@ -54,6 +54,8 @@ impl Tokens {
     }
 }
 
+/// Deliveries that wait for one conversation before its turns wait too.
+const CROWDED: usize = 32;
 /// Most conversations whose pace is remembered; a full bucket is no state worth keeping.
 const PACES_MAX: usize = 10_000;
 
@@ -61,6 +63,11 @@ impl Deliveries {
     /// Whether nothing stands before a new delivery to the conversation.
     pub fn is_free(&self, to: &Address) -> bool {
         !self.lock().contains_key(&conversation(to))
+    }
+
+    /// Whether so much waits for the conversation that no more should be made for it.
+    pub fn is_crowded(&self, to: &Address) -> bool {
+        self.lock().get(&conversation(to)).is_some_and(|queue| queue.len() >= CROWDED)
     }
 
     pub fn waiting(&self) -> usize {

@@ -319,3 +319,44 @@ async fn a_stored_reply_goes_out_after_any_restart_also_into_another_conversatio
         life.kill();
     }
 }
+
+#[tokio::test]
+async fn what_waits_behind_a_wait_is_not_sent_before_it_on_the_way_out() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::Wait(Duration::from_secs(13_938))]);
+    for id in 1..=3 {
+        let asked = turn(&gateway, says("c", &format!("/gate id={id}"))).await;
+        gateway.gateway.reply(asked).await.unwrap();
+    }
+    gateway.gateway.drain().await;
+    assert!(gateway.outlet.seen().is_empty(), "{:?}", gateway.outlet.seen());
+}
+
+#[tokio::test]
+async fn a_conversation_that_takes_nothing_makes_no_endless_queue() {
+    let gate = Gate::opened();
+    let gateway = gateway(&gate).await;
+    gateway.outlet.fail_next([Fault::Wait(Duration::from_secs(13_938))]);
+    for id in 0..150 {
+        turn(&gateway, says("c", &format!("/gate id={id}"))).await;
+    }
+    testkit::until("turns wait too", || gateway.gateway.load().1 >= 32).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (_, waiting, _) = gateway.gateway.load();
+    assert!(waiting <= 33, "{waiting}");
+    assert!(gate.runs() <= 34, "{}", gate.runs());
+    turn(&gateway, says("elsewhere", "/gate id=other")).await;
+    gateway.outlet.wait_for(1).await;
+    gateway.gateway.drain().await;
+}
+
+#[tokio::test]
+async fn a_crash_of_an_adapters_code_costs_one_message() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::Panic]);
+    let asked = turn(&gateway, says("c", "/gate id=1")).await;
+    let record = done(&gateway, asked).await;
+    assert!(matches!(record.deliveries[0].state, DeliveryState::Failed(contract::Code::Internal)));
+    done(&gateway, turn(&gateway, says("c", "/gate id=2")).await).await;
+    assert_eq!(texts(&gateway.outlet), ["- id: 2"]);
+}

@@ -235,3 +235,34 @@ async fn a_kill_around_a_message_to_another_conversation_sends_it_once_or_says_s
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_by_itself_is_not_run_again_and_its_tree_says_what_is_known() {
+    for_each_store(|ground| async move {
+        let gate = Gate::closed();
+        let tool = gate.clone();
+        let life = Life::start(ground.opening(), move |stores| Setup::new(stores).gate(&tool)).await;
+        life.ready().await;
+        let (gateway, caller) = (life.gateway.clone(), testkit::caller(Platform::Api));
+        let calling =
+            tokio::spawn(async move { gateway.invoke(caller, "once", Ok(serde_json::json!({"id": "A"}))).await });
+        gate.wait_for(1).await;
+        let turn = life.gateway.running()[0].turn;
+        // Its start is written behind after a while.
+        let kept = ground.open().await;
+        while kept.trees.tree(turn).await.unwrap().len() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        calling.abort();
+        life.kill();
+        let tool = gate.clone();
+        let life = Life::start(ground.opening(), move |stores| Setup::new(stores).gate(&tool)).await;
+        let reply = life.gateway.reply(turn).await.unwrap().unwrap();
+        assert!(dispatch::say::plain(&reply).contains("not known"), "{reply:?}");
+        let tree = life.gateway.tree(turn).await.unwrap();
+        assert!(tree.iter().all(|n| n.state == contract::State::Unknown), "{tree:#?}");
+        assert_eq!(gate.runs(), 1);
+        life.kill();
+    })
+    .await;
+}
