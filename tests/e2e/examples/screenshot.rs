@@ -1,6 +1,7 @@
 //! Takes the pictures of the playground: `cargo run -p e2e --example screenshot -- docs/playground.png [light|dark] [phone]`.
 //!
-//! The binary has to be built before: `cargo build -p toolgate`.
+//! The binary has to be built before: `cargo build -p toolgate`. The picture of the README is then made smaller with
+//! `pngquant --quality 70-95 --strip --force --ext .png docs/playground.png`.
 
 use e2e::{
     browser::{Browser, DESK, Held, PHONE, Page},
@@ -24,7 +25,7 @@ fn main() {
     if !phone {
         page.until(
             "the tree of the research is whole",
-            "document.querySelector('#facts').textContent.includes('execution') && document.querySelectorAll('#tree li').length > 4",
+            "document.querySelector('#facts').textContent.includes(' s') && document.querySelectorAll('#tree li').length > 4",
         );
         page.click("[...document.querySelectorAll('#tree li[data-tone=execution] > button')].at(-1)");
     }

@@ -172,7 +172,7 @@ function facts() {
   const root = [...view.nodes.values()].find((node) => node.kind === "turn");
   const caller = root?.place?.caller || {};
   const name = turn?.sender?.name || turn?.sender?.id || turn?.sender || caller.sender?.name;
-  const parts = [turn?.platform || caller.platform, typeof name === "string" ? name : null, root ? word(root) : null, root ? duration(root.duration_us) : null];
+  const parts = [turn?.platform || caller.platform, typeof name === "string" ? name : null, root ? duration(root.duration_us) : null];
   at("facts").textContent = parts.filter(Boolean).join(" · ");
 }
 

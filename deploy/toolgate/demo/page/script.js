@@ -5,7 +5,11 @@ import { start, show, reference } from "./calls.js";
 import { follow, pane } from "./chat.js";
 import { make, toast } from "./dom.js";
 
-const lamp = (id) => (state) => { document.getElementById(id).dataset.state = state; };
+const lamp = (id) => (state) => {
+  document.getElementById(id).dataset.state = state;
+  // For whoever waits until it can be used: both were heard.
+  if (!document.querySelector(".light:not([data-state=on])")) document.body.dataset.ready = "";
+};
 
 function look(part) {
   document.body.dataset.view = part;
@@ -59,6 +63,6 @@ colours();
 const [first] = panes();
 tries(first);
 // Whoever has a keyboard can begin to type; on a phone it would only cover the page.
-if (matchMedia("(pointer: fine)").matches) first.composer.focus();
+if (!matchMedia("(pointer: coarse)").matches) first.composer.focus();
 start(lamp("light-gateway"));
 for (const button of document.querySelectorAll("[data-show]")) button.addEventListener("click", () => look(button.dataset.show));
