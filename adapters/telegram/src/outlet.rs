@@ -69,6 +69,11 @@ impl Outlet for Telegram {
         Pace { conversation, account: bucket(30, 34) }
     }
 
+    /// A group takes 20 messages and edits a minute.
+    fn edit_pace(&self, to: &Address) -> Duration {
+        Duration::from_secs(if to.direct { 1 } else { 3 })
+    }
+
     /// The chat without its topic; never a direct message.
     fn fallback(&self, to: &Address) -> Option<Address> {
         to.thread.as_ref()?;

@@ -129,7 +129,7 @@ pub trait Outlet: Send + Sync {
     /// Best effort; errors are the adapter's to log.
     async fn indicate(&self, to: &Address, indicator: Indicator);
     /// Least time between two edits in one conversation.
-    fn edit_pace(&self) -> Duration {
+    fn edit_pace(&self, _to: &Address) -> Duration {
         Duration::from_secs(1)
     }
     /// How many messages a conversation and the account take.

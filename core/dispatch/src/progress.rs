@@ -110,7 +110,7 @@ impl Progress {
                     self.show(cx, &**outlet, &text).await;
                     shown = text;
                 }
-                show_at = Instant::now() + outlet.edit_pace().max(Duration::from_secs(1));
+                show_at = Instant::now() + outlet.edit_pace(&self.to).max(Duration::from_secs(1));
             }
         }
     }
