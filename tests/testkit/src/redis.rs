@@ -45,6 +45,20 @@ impl Redis {
         assert!(self.answers().await, "redis-server starts again");
     }
 
+    /// It is there and answers nothing, until [`Redis::goes_on`].
+    pub fn hangs(&self) {
+        self.signal("STOP");
+    }
+
+    pub fn goes_on(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        assert!(status.is_ok_and(|status| status.success()), "the server can be sent {name}");
+    }
+
     async fn answers(&mut self) -> bool {
         for _ in 0..500 {
             if !matches!(self.child.try_wait(), Ok(None)) {

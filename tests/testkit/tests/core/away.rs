@@ -40,15 +40,15 @@ async fn while_the_store_is_away_nothing_is_accepted_and_each_conversation_is_to
             overheard.from_bot = true;
             assert!(matches!(gateway.gateway_accept(overheard).await, Accepted::NotForUs));
         }
-        let told = gateway.outlet.wait_for(1).await;
+        let told = gateway.outlet.wait_for_finals(1).await;
         assert!(told[0].text.contains("I cannot take messages at present"), "{told:?}");
         flaky.go_down(false);
         turn(&gateway, message).await;
-        let seen = gateway.outlet.wait_for(2).await;
+        let seen = gateway.outlet.wait_for_finals(2).await;
         assert_eq!(seen[1].text, "- id: 1", "{seen:?}");
         flaky.go_down(true);
         assert!(gateway.gateway.accept(says("c", "ada", "/gate id=2")).await.is_err());
-        gateway.outlet.wait_for(3).await;
+        gateway.outlet.wait_for_finals(3).await;
         flaky.go_down(false);
     })
     .await;
@@ -80,7 +80,7 @@ async fn a_once_call_whose_start_cannot_be_written_is_not_started() {
     let (gateway, flaky) = flaky(&ground, &gate).await;
     flaky.fail_next.lock().unwrap().push("change Started");
     turn(&gateway, says("c", "ada", "/once id=1\n/gate id=2")).await;
-    let seen = gateway.outlet.wait_for(1).await;
+    let seen = gateway.outlet.wait_for_finals(1).await;
     assert!(seen[0].text.contains("it was not started") && seen[0].text.contains("id: 2"), "{seen:?}");
     assert_eq!(gate.log(), ["in 2", "out 2"]);
 }
@@ -164,10 +164,10 @@ async fn trees_that_fail_or_hang_neither_fail_nor_hold_up_a_turn() {
     let (gateway, flaky) = flaky(&ground, &Gate::opened()).await;
     flaky.trees_down.store(true, Ordering::SeqCst);
     let failing = turn(&gateway, says("c", "ada", "/gate id=1")).await;
-    gateway.outlet.wait_for(1).await;
+    gateway.outlet.wait_for_finals(1).await;
     flaky.trees_hang.store(true, Ordering::SeqCst);
     turn(&gateway, says("c", "ada", "/gate id=2")).await;
-    gateway.outlet.wait_for(2).await;
+    gateway.outlet.wait_for_finals(2).await;
     turn(&gateway, says("c", "ada", &format!("/trace {failing}"))).await;
     let seen = gateway.outlet.wait_for_finals(3).await;
     assert!(seen[2].text.contains("cannot be read just now"), "{seen:?}");
@@ -201,7 +201,7 @@ async fn the_process_leaves_although_trees_hang() {
     let (gateway, flaky) = flaky(&ground, &Gate::opened()).await;
     flaky.trees_hang.store(true, Ordering::SeqCst);
     turn(&gateway, says("c", "ada", "/gate id=1")).await;
-    gateway.outlet.wait_for(1).await;
+    gateway.outlet.wait_for_finals(1).await;
     let leaving = tokio::time::timeout(Duration::from_secs(30), gateway.gateway.drain());
     assert!(leaving.await.is_ok());
 }
@@ -245,4 +245,52 @@ async fn what_is_removed_denied_or_allowed_during_a_turn_can_be_lost_and_not_gai
     let other = TOOLS.replace("required: [a]", "required: [a, b]");
     let said = changed_meanwhile(&other, allowed, "/gate id=1\n/noop x").await;
     assert!(!said.reply.failed, "what a call means comes from the turn's own snapshot: {}", said.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_that_hangs_or_dies_stops_the_intake_and_loses_no_running_turn() {
+    let mut ground = Ground::new(testkit::StoreKind::Redis).await;
+    let gate = Gate::closed();
+    let gateway = Setup::new(ground.open().await).gate(&gate).start().ready().await;
+    let running = turn(&gateway, says("c", "ada", "/gate id=1")).await;
+    gate.wait_for(1).await;
+    ground.server().unwrap().hangs();
+    let late = says("d", "ada", "/gate id=2");
+    assert!(gateway.gateway.accept(late.clone()).await.is_err());
+    gate.open();
+    until("the call has ended", || gate.inside() == 0).await;
+    let told = gateway.outlet.wait_for_finals(1).await;
+    assert!(told[0].text.contains("I cannot take messages at present"), "{told:?}");
+    ground.server().unwrap().goes_on();
+    gateway.gateway.reply(running).await.unwrap();
+    let mut seen = gateway.outlet.wait_for_finals(2).await;
+    assert!(seen.iter().any(|s| s.text == "- id: 1"), "{seen:?}");
+    turn(&gateway, late.clone()).await;
+    seen = gateway.outlet.wait_for_finals(3).await;
+    assert!(seen.iter().any(|s| s.text == "- id: 2"), "{seen:?}");
+    // It comes back empty: what it forgot is gone, and what comes now is taken.
+    ground.server().unwrap().kill();
+    let next = says("e", "ada", "/gate id=3");
+    assert!(gateway.gateway.accept(next.clone()).await.is_err());
+    ground.server().unwrap().restart().await;
+    for _ in 0..400 {
+        if gateway.gateway.accept(next.clone()).await.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    until("it is answered", || gateway.outlet.finals().iter().any(|s| s.text == "- id: 3")).await;
+}
+
+#[tokio::test]
+async fn what_is_counted_agrees_with_the_trees() {
+    let ground = Ground::new(testkit::StoreKind::Sqlite).await;
+    let (gateway, _) = flaky(&ground, &Gate::opened()).await;
+    for n in 0..5 {
+        gateway.say(&format!("/noop x\n/gate id={n}\n/crash\n/noop")).await;
+    }
+    gateway.gateway.drain().await;
+    let stats = ground.open().await.trees.stats(0).await.unwrap();
+    let of = |name: &str| stats.iter().find(|s| s.tool == name).map(|s| (s.calls, s.ok));
+    assert_eq!((of("noop"), of("gate"), of("crash")), (Some((10, 5)), Some((5, 5)), Some((5, 0))), "{stats:?}");
 }

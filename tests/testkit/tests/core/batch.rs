@@ -216,3 +216,18 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn a_turns_time_ends_calls_that_do_not_end() {
+    let gate = Gate::closed();
+    let gateway = gateway(&gate, "turn_timeout: 1s").await;
+    let said = gateway.say("/gate id=1\n/once id=2\n/noop x").await;
+    expect![[r#"
+        turn  failed [timeout]
+        ├─ gate {id: "1"}  failed [timeout]
+        ├─ once {id: "2"}  unknown [timeout]
+        └─ noop {a: "x"}  ok
+    "#]]
+    .assert_eq(&said.tree);
+    assert_eq!(gate.inside(), 0);
+}

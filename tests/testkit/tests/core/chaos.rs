@@ -70,7 +70,7 @@ impl<'a> Run<'a> {
     async fn bring_all(&self, life: &Life) {
         for (message, ..) in &self.messages {
             let turn = life.turn(message.clone()).await;
-            if self.messages.len() % 2 == 0 {
+            if self.messages.len().is_multiple_of(2) {
                 life.done(turn).await;
             }
         }

@@ -274,7 +274,7 @@ async fn a_reply_that_is_fetched_stays_when_its_tool_sent_a_message() {
     let gateway = setup.start().ready().await;
     let said = gateway.say_as(message(Platform::Console, "c", "op", "/send_message telegram:main/there hello")).await;
     assert!(!said.reply.failed, "{}", said.text);
-    gateway.outlet.wait_for(1).await;
+    gateway.outlet.wait_for_finals(1).await;
     let record = done(&gateway, said.turn).await;
     assert!(record.reply.is_some());
 }
@@ -346,7 +346,7 @@ async fn a_conversation_that_takes_nothing_makes_no_endless_queue() {
     assert!(waiting <= 33, "{waiting}");
     assert!(gate.runs() <= 34, "{}", gate.runs());
     turn(&gateway, says("elsewhere", "/gate id=other")).await;
-    gateway.outlet.wait_for(1).await;
+    gateway.outlet.wait_for_finals(1).await;
     gateway.gateway.drain().await;
 }
 

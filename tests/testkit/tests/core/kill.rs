@@ -266,3 +266,96 @@ async fn a_call_by_itself_is_not_run_again_and_its_tree_says_what_is_known() {
     })
     .await;
 }
+
+/// A pipeline may be run again; what its children did may not.
+const PIPELINE: &str = r#"
+---
+name: both
+toolset: lab
+description: A call with an effect, then another
+endpoint: { type: pipeline, steps: [{ tool: once, args: { id: A } }, { tool: noop, args: { a: x } }] }
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_in_a_pipeline_repeats_no_effect_of_its_children() {
+    let ground = Ground::new(testkit::StoreKind::Sqlite).await;
+    for step in 0.. {
+        let (platform, gate) = (Arc::new(Recorder::default()), Gate::opened());
+        let message = message(Platform::Telegram, &TurnId::new().to_string(), "ada", "/both");
+        let start = |death: &Arc<Death>| {
+            let (outlet, gate, death) = (platform.clone(), gate.with_hook(death.clone()), death.clone());
+            Life::start(ground.opening(), move |stores| {
+                let mut setup = Setup::new(stores).gate(&gate).hook(death).outlet(&outlet);
+                setup.tools.push_str(PIPELINE);
+                setup
+            })
+        };
+        let death = Death::at(step);
+        let life = start(&death).await;
+        let came_to_the_end = tokio::select! {
+            () = death.reached() => false,
+            () = to_the_end(&life, &message) => true,
+        };
+        life.kill();
+        let life = start(&Death::never()).await;
+        to_the_end(&life, &message).await;
+        let said: String = platform.finals().into_iter().map(|seen| seen.text).collect();
+        let (ran, story) = (gate.runs(), format!("{:#?}\n{said}", death.names()));
+        assert!(ran <= 1, "it ran {ran} times: {story}");
+        let is_ok = platform.finals().iter().any(|seen| seen.text.contains("(no output)"));
+        assert!(is_ok || said.contains("may have taken effect") || said.contains("not known"), "{story}");
+        life.kill();
+        if came_to_the_end {
+            assert!(step > 12, "the steps are seen: {step}");
+            break;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_fetched_survives_a_kill_at_any_step() {
+    for_each_store(|ground| async move {
+        for step in 0.. {
+            let mut case = Case::new(&ground);
+            case.message = message(Platform::Api, &TurnId::new().to_string(), "ada", "/once id=A");
+            let (steps, came_to_the_end) = case.dies_at(step).await;
+            let life = case.life(&Death::never()).await;
+            life.ready().await;
+            let turn = life.turn(case.message.clone()).await;
+            let reply = life.gateway.reply(turn).await.unwrap().expect("it is kept");
+            let said = dispatch::say::plain(&reply);
+            assert!(said.contains("id: A") != said.contains("not known"), "{steps:?}: {said}");
+            assert!(case.gate.runs() <= 1, "{steps:?}");
+            life.kill();
+            if came_to_the_end {
+                break;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wish_to_stop_survives_a_kill() {
+    for_each_store(|ground| async move {
+        let (platform, gate) = (Arc::new(Recorder::default()), Gate::closed());
+        let start = || {
+            let (outlet, gate) = (platform.clone(), gate.clone());
+            Life::start(ground.opening(), move |stores| Setup::new(stores).gate(&gate).outlet(&outlet))
+        };
+        let life = start().await;
+        life.ready().await;
+        let turn = life.turn(message(Platform::Telegram, "c", "ada", "/gate id=A")).await;
+        gate.wait_for(1).await;
+        // Written to the record, and the process dies before it is felt.
+        assert!(ground.open().await.turns.cancel(turn).await.unwrap());
+        life.kill();
+        gate.open();
+        let life = start().await;
+        life.done(turn).await;
+        assert_eq!(gate.runs(), 1);
+        assert!(platform.finals()[0].text.contains("code: not_started"), "{:?}", platform.finals());
+        life.kill();
+    })
+    .await;
+}

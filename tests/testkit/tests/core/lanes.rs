@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use contract::{Accepted, Action, Heard, Kind, Message, Platform, TurnId};
-use testkit::{Gate, InABox, Setup, StoreKind, message, press, until};
+use testkit::{Gate, InABox, Setup, message, press, until};
 
 use crate::scene::for_each_store;
 
