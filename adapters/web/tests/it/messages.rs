@@ -109,7 +109,7 @@ async fn what_is_wrong_with_a_request_is_said() {
 #[tokio::test]
 async fn a_full_lane_says_busy_and_when_to_try_again() {
     let world = world().await;
-    world.say(Some(DESKTOP), json!({ "text": "/sleep 3000", "wait": 0 })).await;
+    world.say(Some(DESKTOP), json!({ "text": "/sleep 30000", "wait": 0 })).await;
     let mut refused = None;
     for n in 0..40 {
         let ask = world.ask(Method::POST, "/v1/messages", Some(DESKTOP));
