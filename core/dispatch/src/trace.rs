@@ -11,10 +11,11 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use contract::{
-    Code, Node, NodeKind, Reply, TurnEvent, TurnId, TurnStream,
+    Code, Node, NodeKind, Reply, State, TurnEvent, TurnId, TurnStream,
     records::{Measure, Trees, TurnLine, bucket_of},
 };
 use futures_util::{StreamExt, stream};
@@ -33,7 +34,8 @@ pub struct Tracer {
     live: Mutex<HashMap<TurnId, Arc<LiveTurn>>>,
     dropped: AtomicU64,
     backlog: AtomicU64,
-    measures: Mutex<HashMap<(Arc<str>, u64), Counted>>,
+    /// By tool and minute.
+    measures: Mutex<HashMap<String, HashMap<u64, Counted>>>,
 }
 
 /// How tracing fares, for operators.
@@ -46,7 +48,6 @@ pub struct TraceHealth {
 }
 
 enum Trace {
-    Start(Arc<Node>),
     End(Arc<Node>),
     Turn(Box<TurnLine>),
 }
@@ -90,6 +91,12 @@ impl LiveTurn {
         }
     }
 
+    fn running(&self, before_us: u64) -> Vec<Arc<Node>> {
+        let live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = live.nodes.iter().filter(|n| n.state == State::Running && n.started_us <= before_us);
+        old.cloned().collect()
+    }
+
     pub fn nodes(&self) -> Vec<Node> {
         let live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         live.nodes.iter().map(|n| (**n).clone()).collect()
@@ -131,9 +138,16 @@ impl Tracer {
         live.entry(turn).or_default().clone()
     }
 
+    /// Seen at once by whoever watches; written only if it runs for a while.
     pub fn start(&self, live: &LiveTurn, node: &Arc<Node>) {
         live.put(node);
-        self.push(Trace::Start(node.clone()));
+    }
+
+    /// What has been running for at least this long.
+    fn running(&self, least: Duration) -> Vec<Arc<Node>> {
+        let before = crate::turn::now_us().saturating_sub(u64::try_from(least.as_micros()).unwrap_or(u64::MAX));
+        let turns: Vec<_> = self.live.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        turns.iter().flat_map(|turn| turn.running(before)).collect()
     }
 
     pub fn ended(&self, live: &LiveTurn, node: &Arc<Node>) {
@@ -182,10 +196,11 @@ impl Tracer {
     fn count(&self, node: &Node) {
         let minute = node.started_us / 60_000_000;
         let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = match measures.get_mut(&(Arc::from(node.tool.as_str()), minute)) {
-            Some(counted) => counted,
-            None => measures.entry((Arc::from(node.tool.as_str()), minute)).or_default(),
-        };
+        if !measures.contains_key(&node.tool) {
+            measures.insert(node.tool.clone(), HashMap::new());
+        }
+        let Some(minutes) = measures.get_mut(&node.tool) else { return };
+        let counted = minutes.entry(minute).or_default();
         match node.code {
             None => counted.ok += 1,
             Some(code) => *counted.failed.entry(code).or_default() += 1,
@@ -197,18 +212,22 @@ impl Tracer {
     /// Absolute values of what changed; minutes that are past are forgotten once they are written.
     fn measures(&self, minute_now: u64) -> Vec<Measure> {
         let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = measures.iter_mut().filter(|(_, counted)| counted.changed).map(|((tool, minute), counted)| {
+        let all = measures.iter_mut().flat_map(|(tool, minutes)| minutes.iter_mut().map(move |(m, c)| (tool, *m, c)));
+        let changed = all.filter(|(.., counted)| counted.changed).map(|(tool, minute, counted)| {
             counted.changed = false;
             Measure {
-                tool: tool.to_string(),
-                minute: *minute,
+                tool: tool.clone(),
+                minute,
                 ok: counted.ok,
                 failed: counted.failed.iter().map(|(code, n)| (*code, *n)).collect(),
                 buckets: counted.buckets.iter().map(|(bucket, n)| (*bucket, *n)).collect(),
             }
         });
         let changed = changed.collect();
-        measures.retain(|(_, minute), counted| counted.changed || *minute + 10 > minute_now);
+        for minutes in measures.values_mut() {
+            minutes.retain(|minute, counted| counted.changed || *minute + 10 > minute_now);
+        }
+        measures.retain(|_, minutes| !minutes.is_empty());
         changed
     }
 }
@@ -217,7 +236,8 @@ impl Tracer {
     fn unwritten(&self, failed: &[Measure]) {
         let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
         for measure in failed {
-            if let Some(counted) = measures.get_mut(&(Arc::from(measure.tool.as_str()), measure.minute)) {
+            let minutes = measures.get_mut(&measure.tool);
+            if let Some(counted) = minutes.and_then(|minutes| minutes.get_mut(&measure.minute)) {
                 counted.changed = true;
             }
         }

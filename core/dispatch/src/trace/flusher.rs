@@ -1,7 +1,7 @@
 //! Takes records from the queue and writes them to the store, in batches and behind the turns.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashSet, VecDeque},
     io,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -11,6 +11,7 @@ use contract::{
     CallId, Node, TurnId,
     records::{Trees, TurnLine},
 };
+use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -21,6 +22,8 @@ use super::{
 };
 
 const BATCH: usize = 128;
+/// Batches that are written side by side: a store that takes whatever waits makes one commit of them.
+const BATCHES_AT_ONCE: usize = 8;
 const GATHER: Duration = Duration::from_millis(20);
 const WRITE_DEADLINE: Duration = Duration::from_secs(3);
 /// A call that still runs after this time gets a start record.
@@ -36,7 +39,9 @@ pub struct Flusher {
     trees: Arc<dyn Trees>,
     boot: String,
     records: mpsc::Receiver<Trace>,
-    starts: HashMap<(TurnId, CallId), (Arc<Node>, Instant)>,
+    /// Calls that were written as running; their ends come to replace that.
+    shown: HashSet<(TurnId, CallId)>,
+    looked: Instant,
     backlog: VecDeque<Arc<Node>>,
     lines: VecDeque<TurnLine>,
     ended: VecDeque<TurnId>,
@@ -62,7 +67,8 @@ impl Flusher {
             trees,
             boot,
             records,
-            starts: HashMap::new(),
+            shown: HashSet::new(),
+            looked: Instant::now(),
             backlog: VecDeque::new(),
             lines: VecDeque::new(),
             ended: VecDeque::new(),
@@ -201,10 +207,10 @@ impl Flusher {
 
     /// Takes what comes for 20 ms or until a batch is full. True when it is time to stop.
     async fn gather(&mut self, stop: &CancellationToken) -> bool {
-        let idle = if self.starts.is_empty() && self.backlog.is_empty() && self.spilled() == 0 { 1_000 } else { 50 };
+        let idle = if self.backlog.is_empty() && self.spilled() == 0 { START_AFTER } else { GATHER };
         let first = tokio::select! {
             first = self.records.recv() => first,
-            () = tokio::time::sleep(Duration::from_millis(idle)) => return false,
+            () = tokio::time::sleep(idle) => return false,
             () = stop.cancelled() => {
                 while let Ok(trace) = self.records.try_recv() {
                     self.take(trace);
@@ -216,7 +222,7 @@ impl Flusher {
         self.take(first);
         let until = tokio::time::Instant::now() + GATHER;
         let mut taken = 1;
-        while taken < BATCH {
+        while taken < BATCH * BATCHES_AT_ONCE {
             let next = match self.records.try_recv() {
                 Ok(next) => Some(next),
                 Err(_) => tokio::time::timeout_at(until, self.records.recv()).await.ok().flatten(),
@@ -230,17 +236,7 @@ impl Flusher {
 
     fn take(&mut self, trace: Trace) {
         match trace {
-            Trace::Start(node) => {
-                self.starts.insert((node.turn, node.call), (node, Instant::now()));
-                // A start without an end belongs to a turn that was lost to another process; bounded all the same.
-                if self.starts.len() > QUEUE {
-                    self.starts.clear();
-                }
-            }
-            Trace::End(node) => {
-                self.starts.remove(&(node.turn, node.call));
-                self.keep(node);
-            }
+            Trace::End(node) => self.keep(node),
             Trace::Turn(line) => {
                 self.ended.push_back(line.turn);
                 while self.ended.len() > ENDED_MAX {
@@ -296,29 +292,33 @@ impl Flusher {
     /// Calls that run for a while are shown as running. Such a record never goes into the file, where it could come
     /// behind the call's end.
     fn keep_starts(&mut self, all: bool) {
-        let now = Instant::now();
-        let room = QUEUE.saturating_sub(self.backlog.len());
-        let due: Vec<_> = self
-            .starts
-            .values_mut()
-            .filter(|(_, since)| all || now.duration_since(*since) >= START_AFTER)
-            .take(room)
-            .map(|(node, since)| {
-                // Written once: the end comes to replace it, whenever that is.
-                *since = now + Duration::from_secs(86_400);
-                node.clone()
-            })
-            .collect();
-        for node in due {
-            self.keep(node);
+        if !all && self.looked.elapsed() < START_AFTER {
+            return;
         }
+        self.looked = Instant::now();
+        let running = self.tracer.running(if all { Duration::ZERO } else { START_AFTER });
+        let mut still = HashSet::with_capacity(running.len());
+        for node in running {
+            let key = (node.turn, node.call);
+            let known = self.shown.contains(&key);
+            if known || self.backlog.len() < QUEUE {
+                still.insert(key);
+            }
+            if !known && self.backlog.len() < QUEUE {
+                self.keep(node);
+            }
+        }
+        self.shown = still;
     }
 
     async fn flush_memory(&mut self) -> bool {
         while !self.backlog.is_empty() || !self.lines.is_empty() {
-            let nodes: Vec<_> = self.backlog.iter().take(BATCH).cloned().collect();
-            let lines: Vec<_> = self.lines.iter().take(BATCH).cloned().collect();
-            if !self.write(&nodes, &lines).await {
+            let most = BATCH * BATCHES_AT_ONCE;
+            let nodes: Vec<_> = self.backlog.iter().take(most).cloned().collect();
+            let lines: Vec<_> = self.lines.iter().take(most).cloned().collect();
+            let chunks = nodes.len().max(lines.len()).div_ceil(BATCH);
+            let writes = (0..chunks).map(|n| self.write(chunk(&nodes, n), chunk(&lines, n)));
+            if !join_all(writes).await.into_iter().all(|written| written) {
                 return false;
             }
             self.backlog.drain(..nodes.len());
@@ -345,6 +345,10 @@ impl Flusher {
             self.tracer.unwritten(&measures);
         }
     }
+}
+
+fn chunk<T>(all: &[T], n: usize) -> &[T] {
+    all.chunks(BATCH).nth(n).unwrap_or_default()
 }
 
 fn without_previews(node: &Node) -> Arc<Node> {
