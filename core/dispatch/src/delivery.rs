@@ -84,6 +84,10 @@ pub(crate) struct Job {
     announce: bool,
     /// Requests for the current part whose outcome is open.
     unsure: u32,
+    /// How often it was sent on to another address.
+    detours: u32,
+    /// The reply itself was refused: what goes out says that there is one.
+    last_resort: bool,
     /// Under which it is written; nothing for a message without a record. Fixed: a partition that was lost and came
     /// back has another one, and then the record was taken up anew.
     fence: Option<Fence>,
@@ -107,6 +111,8 @@ impl Job {
             marked_from_start: false,
             announce: false,
             unsure: 0,
+            detours: 0,
+            last_resort: false,
             fence,
         }
     }
@@ -115,6 +121,11 @@ impl Job {
     fn fleeting(to: Address, reply: Reply) -> Self {
         let (session, settling) = (SessionKey::of(&to), Settling::new(&to));
         Self::new((TurnId::new(), &session), new_delivery(0, to, None), Arc::new(reply), settling, None)
+    }
+
+    /// Whether it is a turn's own reply of which nothing has arrived, not even that it cannot be shown.
+    fn recorded_and_untold(&self) -> bool {
+        self.fence.is_some() && self.delivery.n == 0 && self.delivery.receipts.is_empty() && !self.last_resort
     }
 
     /// From part `n` on it may be a repeat, and says so.

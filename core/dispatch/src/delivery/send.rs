@@ -6,7 +6,7 @@ use std::{
 };
 
 use contract::{
-    Audience, Code, Content, DeliveryError, DeliveryKey, Op, Part, Receipt, Reply, Scope, TurnId, Why,
+    Audience, Code, Content, DeliveryError, DeliveryKey, Failure, Notice, Op, Part, Receipt, Reply, Scope, TurnId, Why,
     records::{Change, DeliveryState},
     seams::Condition,
 };
@@ -32,6 +32,8 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 const UNREACHABLE_MAX: Duration = Duration::from_secs(3_600);
 /// Most sends of one part whose outcome stays open; each repeat carries the mark.
 const UNSURE_MAX: u32 = 3;
+/// Most times that one delivery is sent on to another address.
+const DETOURS_MAX: u32 = 4;
 /// A longer wait is said to operators.
 const LONG_WAIT: Duration = Duration::from_secs(60);
 
@@ -112,12 +114,16 @@ fn refused(connected: &Connected, job: &mut Job, why: Why, replacing: bool, part
             job.delivery.draft = None;
             Ok(Next::RenderAgain)
         }
+        // A platform that sends us round in a circle.
+        why @ (Why::Moved(_) | Why::Gone) if job.detours >= DETOURS_MAX => failed(&why),
         Why::Moved(to) => {
+            job.detours += 1;
             job.delivery.to.conversation = to;
             Ok(Next::RenderAgain)
         }
         Why::Gone => match connected.outlet.fallback(&job.delivery.to) {
             Some(to) if to != job.delivery.to => {
+                job.detours += 1;
                 job.delivery.to = to;
                 Ok(Next::RenderAgain)
             }
@@ -127,8 +133,22 @@ fn refused(connected: &Connected, job: &mut Job, why: Why, replacing: bool, part
             job.reply = Arc::new(for_everyone(&job.reply));
             Ok(Next::RenderAgain)
         }
+        // Nobody is left without an answer because the platform does not like the one we have.
+        why @ (Why::Other(_) | Why::Markup) if job.recorded_and_untold() => {
+            warn!(turn = %job.turn, %why, "the platform refused the answer; it is told that there is one");
+            job.last_resort = true;
+            job.reply = Arc::new(cannot_be_shown(job));
+            Ok(Next::RenderAgain)
+        }
         why => failed(&why),
     }
+}
+
+/// In place of an answer that the platform does not take.
+fn cannot_be_shown(job: &Job) -> Reply {
+    let failure = Failure::new(Code::DeliveryRefused, "there is an answer, but it cannot be shown here")
+        .hint("an operator can find it by the reference");
+    Reply { audience: job.reply.audience, ..Reply::notice(Notice::of(&failure, None, Some(job.turn))) }
 }
 
 /// A private reply where the platform cannot be private: only the sentences that anybody may read.

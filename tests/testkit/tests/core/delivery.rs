@@ -164,7 +164,7 @@ async fn a_conversation_that_moved_is_followed_and_a_gone_thread_falls_back() {
 #[tokio::test]
 async fn a_refusal_for_good_is_recorded_and_those_behind_go_on() {
     let gateway = gateway(&Gate::opened()).await;
-    for why in [Why::Forbidden, Why::Gone, Why::Other("chat is closed".into())] {
+    for why in [Why::Forbidden, Why::Gone] {
         gateway.outlet.fail_next([Fault::Refused(why)]);
         let asked = turn(&gateway, says("c", "/gate id=1")).await;
         let record = done(&gateway, asked).await;
@@ -172,6 +172,26 @@ async fn a_refusal_for_good_is_recorded_and_those_behind_go_on() {
     }
     done(&gateway, turn(&gateway, says("c", "/gate id=2")).await).await;
     assert_eq!(texts(&gateway.outlet), ["- id: 2"]);
+}
+
+#[tokio::test]
+async fn who_cannot_be_shown_the_answer_is_told_that_there_is_one() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next([Fault::Refused(Why::Other("the message is too long".into()))]);
+    let asked = turn(&gateway, says("c", "/gate id=1")).await;
+    let record = done(&gateway, asked).await;
+    assert_eq!(record.deliveries[0].state, DeliveryState::Done);
+    let seen = texts(&gateway.outlet);
+    assert!(seen.len() == 1 && seen[0].contains("there is an answer"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_platform_that_sends_us_in_a_circle_is_left() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.fail_next((0..20).map(|n| Fault::Refused(Why::Moved(format!("place {}", n % 2)))));
+    let asked = turn(&gateway, says("c", "/gate id=1")).await;
+    let record = done(&gateway, asked).await;
+    assert!(matches!(record.deliveries[0].state, DeliveryState::Failed(_)));
 }
 
 #[tokio::test]
