@@ -1,6 +1,6 @@
 //! The `toolgate` command.
 
-use std::process::ExitCode;
+use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{CommandFactory, Parser};
 use toolgate::{
@@ -92,7 +92,12 @@ fn say(common: &Common, said: Said) -> Exit {
 fn log(config: &Config) {
     let filter = EnvFilter::try_from_default_env().or_else(|_| EnvFilter::try_new(&config.log.level));
     let filter = filter.unwrap_or_else(|_| EnvFilter::new("info"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A log in a file is read by others than terminals.
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(wanted && std::io::stderr().is_terminal());
     // Set once per process; a second time would be a test that runs commands in one process.
     let _ = if config.log.json { subscriber.json().try_init() } else { subscriber.with_target(false).try_init() };
 }

@@ -47,6 +47,7 @@ fn say(page: &Page, text: &str, answers: usize) {
     page.look("document.querySelector('#composer-text').focus()");
     page.types(text);
     page.press("Enter", Held::Nothing);
-    let answered = "document.querySelectorAll('.messages > li[data-author=Toolgate] .see').length";
+    // Only a final answer says its reference.
+    let answered = r"[...document.querySelectorAll('.messages > li:not(.own) .text')].filter((text) => /\bref [0-9A-Z]{26}\b/.test(text.textContent)).length";
     page.until("it is answered", &format!("{answered} >= {answers}"));
 }

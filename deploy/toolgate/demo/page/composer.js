@@ -14,6 +14,7 @@ export function composer(pane) {
   };
   self.field.id = pane.place.platform === "telegram" ? "composer-text" : `composer-${pane.place.platform}`;
   self.suggest.id = `${self.field.id}-list`;
+  self.field.setAttribute("aria-controls", self.suggest.id);
   form.addEventListener("submit", (event) => { event.preventDefault(); send(self); });
   self.field.addEventListener("keydown", (event) => keys(self, event));
   self.field.addEventListener("input", () => { grow(self.field); suggest(self); });
@@ -118,7 +119,7 @@ function suggest(self) {
   const found = typed ? self.tools.filter((tool) => tool.name?.startsWith(typed[1].toLowerCase())).slice(0, 6) : [];
   if (!found.length) return close(self);
   self.suggest.replaceChildren(...found.map((tool) => make("button",
-    { type: "button", tabindex: "-1", role: "option", on: { mousedown: (event) => event.preventDefault(), click: () => pick(self, tool.name) } },
+    { type: "button", id: `${self.suggest.id}-${tool.name}`, tabindex: "-1", role: "option", on: { mousedown: (event) => event.preventDefault(), click: () => pick(self, tool.name) } },
     make("b", { text: `/${tool.name}` }), make("span", { text: tool.description || "" }))));
   self.suggest.setAttribute("role", "listbox");
   self.suggest.setAttribute("aria-label", "Commands");
@@ -131,6 +132,9 @@ function choose(self, at) {
   self.chosen = at < 0 ? -1 : at % items.length;
   items.forEach((item, i) => item.setAttribute("aria-selected", String(i === self.chosen)));
   items[self.chosen]?.scrollIntoView({ block: "nearest" });
+  // The focus stays in the field; this tells which command the arrows are at.
+  if (items[self.chosen]) self.field.setAttribute("aria-activedescendant", items[self.chosen].id);
+  else self.field.removeAttribute("aria-activedescendant");
 }
 
 function pick(self, name) {
@@ -142,4 +146,5 @@ function pick(self, name) {
 function close(self) {
   self.suggest.hidden = true;
   self.chosen = -1;
+  self.field.removeAttribute("aria-activedescendant");
 }

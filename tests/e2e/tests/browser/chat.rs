@@ -11,7 +11,7 @@ fn the_keyboard_alone_gets_an_answer_and_its_tree() {
     let ground = Ground::new(DESK);
     assert_eq!(ground.page.text("document.activeElement.id"), "composer-text", "one can begin to type");
     ground.says("/weather_query 上海 days=3");
-    ground.page.until("it is answered", "document.querySelector('.messages > li:not(.own) .see')");
+    ground.is_answered();
     // It is drawn from what the platform received, not from what the gateway meant.
     let transcript = ground.control("transcript");
     let entries = transcript["entries"].as_array().expect("a transcript is a list");
@@ -43,7 +43,7 @@ fn cancel_stops_what_hangs() {
     let ground = Ground::new(DESK);
     ground.says("/hang");
     ground.page.click("[...document.querySelectorAll('.messages .key')].find((key) => key.textContent == 'Cancel')");
-    ground.page.until("it is answered", "document.querySelector('.messages > li:not(.own) .see')");
+    ground.is_answered();
     let rows = ground.tree_with("hang");
     let hang = rows.iter().find(|row| row.name == "hang").expect("it was waited for");
     assert_eq!(hang.tone, "open", "{hang:?}");
@@ -76,7 +76,7 @@ fn a_phone_shows_one_part_at_a_time_without_scrolling_sideways() {
     let ground = Ground::new(PHONE);
     ground.page.click("document.querySelector('#composer-text')");
     ground.says("/research green tea");
-    ground.page.until("it is answered", "document.querySelector('.messages > li:not(.own) .see')");
+    ground.is_answered();
     ground.asks("/weather_query 上海 days=3");
     for part in ["chat", "calls", "try"] {
         ground.page.click(&format!("document.querySelector('[data-show={part}]')"));

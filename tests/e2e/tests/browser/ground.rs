@@ -40,6 +40,11 @@ impl Ground {
         self.page.until(&format!("{text} is answered"), &format!("{ANSWERS} > {before}"));
     }
 
+    /// Waits until an answer stands in the chat that is final.
+    pub fn is_answered(&self) {
+        self.page.until("it is answered", &format!("{ANSWERS} > 0"));
+    }
+
     /// Final answers that stand in the chat.
     pub fn answers(&self) -> u64 {
         self.page.look(ANSWERS).as_u64().expect("it is a number")
@@ -87,8 +92,8 @@ impl Ground {
     }
 }
 
-/// Only a final answer has the way to its call tree.
-const ANSWERS: &str = "document.querySelectorAll('.messages > li:not(.own) .see').length";
+/// Only a final answer says its reference.
+const ANSWERS: &str = r"[...document.querySelectorAll('.messages > li:not(.own) .text')].filter((text) => /\bref [0-9A-Z]{26}\b/.test(text.textContent)).length";
 
 /// A row of the call tree.
 #[derive(Debug)]
