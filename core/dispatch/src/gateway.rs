@@ -27,6 +27,7 @@ use crate::{
     delivery::Deliveries,
     intake, invoke,
     lane::Lanes,
+    mend,
     planner::{Commands, Planner},
     recovery::{self, Fences},
     running::{Running, Told},
@@ -321,13 +322,19 @@ impl Inner {
     pub async fn tree(&self, turn: TurnId) -> Result<Vec<Node>, StoreDown> {
         let reading = tokio::time::timeout(TREE_DEADLINE, self.stores.trees.tree(turn)).await;
         let mut nodes = reading.unwrap_or_else(|_| Err(StoreDown("the call trees do not answer".into())))?;
-        // What is in memory is newer than what is written.
-        if let Some(live) = self.tracer.live(turn) {
-            for node in live.nodes() {
-                match nodes.iter_mut().find(|n| n.call == node.call) {
-                    Some(old) => *old = node,
-                    None => nodes.push(node),
-                }
+        // What is in memory is newer than what is written; what nobody wrote is in the record.
+        let newer = match self.tracer.live(turn) {
+            Some(live) => live.nodes(),
+            None if mend::is_cut(&nodes) => {
+                let record = self.stores.turns.get(turn).await.ok().flatten();
+                record.map_or_else(Vec::new, |record| mend::mended(&nodes, &record))
+            }
+            None => Vec::new(),
+        };
+        for node in newer {
+            match nodes.iter_mut().find(|n| n.call == node.call) {
+                Some(old) => *old = node,
+                None => nodes.push(node),
             }
         }
         nodes.sort_by_key(|n| n.call);

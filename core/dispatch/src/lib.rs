@@ -15,6 +15,7 @@ mod gateway;
 mod intake;
 mod invoke;
 mod lane;
+mod mend;
 mod planner;
 mod progress;
 mod recovery;

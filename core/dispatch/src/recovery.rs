@@ -15,6 +15,7 @@ use crate::{
     gateway::Inner,
     invoke::INVOKED,
     lane::Lanes,
+    mend,
     turn::{end_unrun, persist},
 };
 
@@ -121,7 +122,10 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
     let mut waiting = Vec::new();
     for record in unfinished {
         match record.state {
-            TurnState::Answered => delivery::resume(inner, &record, fence),
+            TurnState::Answered => {
+                mend::tree_of_answered(inner, &record);
+                delivery::resume(inner, &record, fence);
+            }
             TurnState::Parked | TurnState::Merged(_) | TurnState::Done => {}
             TurnState::Queued | TurnState::Running if record.session.as_str().starts_with(INVOKED) => {
                 // Not one whose client waits here for it.

@@ -158,7 +158,7 @@ fn root_node(cx: &TurnCx, record: &Record, started_us: u64) -> Node {
     root
 }
 
-fn asked(record: &Record) -> String {
+pub(crate) fn asked(record: &Record) -> String {
     match &record.message.kind {
         contract::Kind::Press { data } => format!("[button {}]", data.split(':').next().unwrap_or_default()),
         contract::Kind::Text { text } | contract::Kind::Edit { text } => one_line(text, contract::node::SUMMARY_MAX),
@@ -346,7 +346,7 @@ pub(crate) fn end_unrun(inner: &Inner, record: &Record, state: State, reply: Rep
     inner.tracer.close(&live, &reply, line);
 }
 
-fn first_code(reply: &Reply) -> Option<Code> {
+pub(crate) fn first_code(reply: &Reply) -> Option<Code> {
     reply.content.iter().find_map(|content| match content {
         contract::Content::Notice(notice) => Some(notice.code),
         _ => None,
