@@ -1,4 +1,6 @@
 //! What the documents say of configuration and commands is what the binary reads.
+// An unwrap here is a fact that does not hold.
+#![allow(clippy::unwrap_used)]
 
 use std::{
     path::{Path, PathBuf},
