@@ -8,6 +8,8 @@ use super::{SchemaError, shape::Kind};
 
 pub const MAX_SIZE: usize = 256 * 1024;
 pub const MAX_DEPTH: usize = 64;
+/// Most bytes of a subschema's pointer, of which each has one of its own.
+const MAX_POINTER: usize = 4096;
 /// Most subschemas once every reference is unfolded.
 pub const MAX_EXPANSION: u64 = 10_000;
 /// Most subschemas that one value may be held against through a recursive reference.
@@ -133,6 +135,10 @@ impl<'a> Walk<'a> {
             let mut edges = Vec::new();
             for (step, tail, child) in subschemas(schema) {
                 let child_path = format!("{path}/{tail}");
+                if child_path.len() > MAX_POINTER {
+                    let message = format!("the names on the way to it are longer than {MAX_POINTER} bytes");
+                    return Err(SchemaError::new(&contract::text::cut(&child_path, 80), message));
+                }
                 edges.push((step, self.node(child, &child_path)));
                 pending.push((child, child_path));
             }

@@ -13,7 +13,7 @@ use jsonschema::{
 };
 use serde_json::{Number, Value};
 
-use super::{Prepared, Schema, problems};
+use super::{Prepared, Schema, is_within, problems};
 use crate::args::parse_exact;
 
 /// Most validations for one set of arguments.
@@ -29,7 +29,8 @@ const MOST_FAULTS: usize = 5_000;
 const MOST_RECORDED: usize = 50;
 
 pub(super) fn settle(schema: &Schema, original: &Value) -> Result<Prepared, Vec<Problem>> {
-    let mut run = Run { schema, current: original.clone(), changes: Vec::new(), changed: 0, checks: 0 };
+    let mut run =
+        Run { schema, current: original.clone(), changes: Vec::new(), changed: 0, checks: 0, too_deep: false };
     for _ in 0..MOST_ROUNDS {
         let errors = run.errors();
         if errors.is_empty() {
@@ -54,7 +55,10 @@ pub(super) fn settle(schema: &Schema, original: &Value) -> Result<Prepared, Vec<
     if errors.is_empty() {
         return Ok(run.prepared());
     }
-    Err(problems::tell(schema, original, &run.current, &errors))
+    match schema.deepest.filter(|_| run.too_deep) {
+        Some(most) => Err(vec![problems::too_deep(most)]),
+        None => Err(problems::tell(schema, original, &run.current, &errors)),
+    }
 }
 
 struct Run<'s> {
@@ -63,6 +67,8 @@ struct Run<'s> {
     changes: Vec<String>,
     changed: usize,
     checks: usize,
+    /// A text held what is nested deeper than may be validated.
+    too_deep: bool,
 }
 
 /// One change of the arguments.
@@ -78,6 +84,8 @@ struct Union {
     path: String,
     schema_path: String,
     branches: usize,
+    /// A text that one of the branches takes as text: it is not read as anything else.
+    is_text: bool,
 }
 
 impl Run<'_> {
@@ -161,11 +169,22 @@ impl Run<'_> {
 
     fn apply(&mut self, plan: Vec<Edit>) {
         for edit in plan {
-            let before = self.current.pointer(&edit.path).cloned();
-            if set(&mut self.current, &edit.path, edit.to.clone()) {
-                self.record([described(&edit, before.as_ref())]);
-            }
+            let made = self.put(&edit);
+            self.record(made);
         }
+    }
+
+    /// Makes a change and describes it; nothing when there is no such place, or when what a text holds is too deep.
+    fn put(&mut self, edit: &Edit) -> Option<String> {
+        let room = self.schema.deepest.map(|most| most.saturating_sub(edit.path.matches('/').count()));
+        if let (Some(room), Some(to)) = (room, &edit.to)
+            && !is_within(to, room)
+        {
+            self.too_deep = true;
+            return None;
+        }
+        let before = self.current.pointer(&edit.path).cloned();
+        set(&mut self.current, &edit.path, edit.to.clone()).then(|| described(edit, before.as_ref()))
     }
 
     /// Tries branch after branch, first without and then with lists of one, until each union fits or none is left.
@@ -191,14 +210,15 @@ impl Run<'_> {
             for (n, union) in open.iter().enumerate() {
                 let error = failed.get(&(union.path.as_str(), union.schema_path.as_str()));
                 if let Some(faults) = error.and_then(|e| context(e)).and_then(|c| c.get(branch)) {
-                    plan.extend(branch_edits(&union.path, faults, wrap).into_iter().map(|e| (n, e)));
+                    let edits = branch_edits(&union.path, faults, wrap);
+                    let may_be = |edit: &Edit| !(union.is_text && edit.path == union.path);
+                    plan.extend(edits.into_iter().filter(may_be).map(|e| (n, e)));
                 }
             }
             let mut changed = false;
             for (n, edit) in plan {
-                let before = self.current.pointer(&edit.path).cloned();
-                if set(&mut self.current, &edit.path, edit.to.clone()) {
-                    edits[n].push(described(&edit, before.as_ref()));
+                if let Some(made) = self.put(&edit) {
+                    edits[n].push(made);
                     changed = true;
                 }
             }
@@ -240,9 +260,34 @@ fn unions(errors: &[ValidationError<'_>]) -> Vec<Union> {
             path: e.instance_path().as_str().to_owned(),
             schema_path: e.schema_path().as_str().to_owned(),
             branches: branches.len(),
+            is_text: takes_text(e),
         })
     };
     errors.iter().filter_map(union).collect()
+}
+
+/// Whether the value is a text and a branch of the union takes texts, although not this one. A closed set of words
+/// is no such branch.
+fn takes_text(error: &ValidationError<'_>) -> bool {
+    let at = error.instance_path();
+    let wants_text = |branch: &Vec<ValidationError<'static>>| {
+        let here = || branch.iter().filter(|e| e.instance_path() == at);
+        !here().any(|e| matches!(e.kind(), Kind::Type { .. })) && here().any(|e| is_of_text(e) || takes_text(e))
+    };
+    error.instance().is_string() && context(error).is_some_and(|branches| branches.iter().any(wants_text))
+}
+
+/// A fault that only a text can have.
+fn is_of_text(error: &ValidationError<'_>) -> bool {
+    matches!(
+        error.kind(),
+        Kind::Pattern { .. }
+            | Kind::MinLength { .. }
+            | Kind::MaxLength { .. }
+            | Kind::Format { .. }
+            | Kind::ContentEncoding { .. }
+            | Kind::ContentMediaType { .. }
+    )
 }
 
 /// The unions that do not fit, by their places in the arguments and in the schema.

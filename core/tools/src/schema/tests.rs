@@ -144,6 +144,15 @@ fn a_text_is_never_converted() {
     rows(json!({"type": ["string", "integer"]}), &[(json!("007"), Some(json!("007"))), (json!("7"), Some(json!("7")))]);
     rows(json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}), &[(json!("7"), Some(json!("7")))]);
     rows(json!({"enum": ["1", 2]}), &[(json!("1"), Some(json!("1"))), (json!("2"), None)]);
+    rows(
+        json!({"anyOf": [{"type": "integer"}, {"type": "null"}, {"type": "string", "pattern": "^[A-Z]+$"}]}),
+        &[(json!("42"), None), (json!("null"), None), (json!("AB"), Some(json!("AB")))],
+    );
+    rows(
+        json!({"oneOf": [{"anyOf": [{"type": "string", "maxLength": 2}, {"type": "boolean"}]}, {"type": "integer"}]}),
+        &[(json!("123"), None), (json!("true"), None)],
+    );
+    rows(json!({"anyOf": [{"const": "auto"}, {"type": "integer"}]}), &[(json!("5"), Some(json!(5)))]);
 }
 
 #[test]
@@ -479,6 +488,8 @@ fn a_hostile_schema_is_refused_before_it_is_compiled() {
         deep = json!({"items": deep});
     }
     assert_eq!(refused(&deep), "the schema is not usable: nested deeper than 64 levels");
+    let long_names = (0..5).fold(json!({}), |inner, _| json!({"properties": {"n".repeat(1_000): inner}}));
+    assert!(refused(&long_names).ends_with("the names on the way to it are longer than 4096 bytes"));
     let large = json!({"enum": ["x".repeat(10 << 20)]});
     assert_eq!(refused(&large), "the schema is not usable: larger than 256 KiB");
     assert!(Schema::compile(&json!({"pattern": "(((a{1000}){1000}){1000})"})).is_err());
@@ -494,6 +505,13 @@ fn recursion_that_multiplies_limits_the_depth_of_arguments() {
     check(
         &tree,
         nested(100, json!({"n": "5"})),
+        expect![[r#"
+        : expected at most 6 levels of nesting (send a flatter structure)
+    "#]],
+    );
+    check(
+        &tree,
+        json!({"a": nested(100, json!({"n": "5"})).to_string()}),
         expect![[r#"
         : expected at most 6 levels of nesting (send a flatter structure)
     "#]],

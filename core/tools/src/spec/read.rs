@@ -102,19 +102,10 @@ pub fn spec(root: &Node, found: &mut Diagnosis) -> Option<Spec> {
         deprecated: deprecated(&fields, found),
         dynamic: dynamic(&fields, found),
         examples: examples(&fields, found),
-        places: places(root, found),
+        places: Places { file: found.file.clone(), root: Arc::new(root.clone()) },
         digest: Digest::of_json(&root.value()),
-        content: root.value().to_string().into(),
     };
     name.map(|_| spec)
-}
-
-fn places(root: &Node, found: &Diagnosis) -> Places {
-    let mut at = BTreeMap::new();
-    root.places(&mut |path, place| {
-        at.insert(path, place);
-    });
-    Places { file: found.file.clone(), at: Arc::new(at) }
 }
 
 fn name(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<String> {

@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use contract::{Digest, Platform};
 use serde_json::Value;
 
+use super::yaml::{Node, Place};
+
 /// A tool as its owner describes it.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -34,15 +36,13 @@ pub struct Spec {
     pub examples: Vec<Example>,
     pub(crate) places: Places,
     pub(crate) digest: Digest,
-    /// The document as JSON in the order in which it is written: the digest does not see order, people do.
-    pub(crate) content: Arc<str>,
 }
 
 /// Where the keys of a document stand, by dotted path (`endpoint.steps.0.tool`).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Places {
     pub file: Arc<str>,
-    pub at: Arc<BTreeMap<String, (u32, u32)>>,
+    pub root: Arc<Node>,
 }
 
 impl Spec {
@@ -57,9 +57,10 @@ impl Spec {
         SpecError { file: self.places.file.to_string(), line, column, message: message.into(), hint: None }
     }
 
-    /// Whether it reads the same, from the same place: then nothing is to be made anew.
+    /// Whether it reads the same, from the same place: then nothing is to be made anew. The digest does not see the
+    /// order of keys, people do.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        self.content == other.content && self.source() == other.source() && self.places.at == other.places.at
+        self.places == other.places
     }
 
     /// Of the content: the same on every replica, whatever file it stands in.
@@ -91,21 +92,12 @@ pub const KEY_MARK: &str = "{idempotency_key}";
 impl Places {
     /// Whether the key is written.
     pub fn has(&self, path: &str) -> bool {
-        self.at.contains_key(path)
+        self.root.find(path).is_ok()
     }
 
     /// The place of a path, else of what encloses it.
-    pub fn of(&self, path: &str) -> (u32, u32) {
-        let mut path = path;
-        loop {
-            if let Some(at) = self.at.get(path) {
-                return *at;
-            }
-            match path.rsplit_once('.') {
-                Some((outer, _)) => path = outer,
-                None => return self.at.get("").copied().unwrap_or((1, 1)),
-            }
-        }
+    pub fn of(&self, path: &str) -> Place {
+        self.root.find(path).unwrap_or_else(|outer| outer)
     }
 }
 

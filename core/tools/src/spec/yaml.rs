@@ -14,13 +14,13 @@ const DEPTH_MAX: u32 = 100;
 pub type Place = (u32, u32);
 
 /// A node and where it begins.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     pub at: Place,
     pub kind: Kind,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     Scalar(Scalar),
     Seq(Vec<Node>),
@@ -28,14 +28,14 @@ pub enum Kind {
 }
 
 /// A key of a map, and its value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub key: String,
     pub at: Place,
     pub value: Node,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
     pub text: String,
     /// Written without quotes and without `!!str`, so it may be more than text.
@@ -357,22 +357,32 @@ impl Node {
         }
     }
 
-    /// Visits this node and all below it with their dotted paths; of an entry, the place of its key.
-    pub fn places(&self, visit: &mut dyn FnMut(String, Place)) {
-        visit(String::new(), self.at);
-        self.visit("", visit);
-    }
-
-    fn visit(&self, path: &str, visit: &mut dyn FnMut(String, Place)) {
-        let mut below = |name: &str, at: Place, node: &Node| {
-            let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-            visit(path.clone(), at);
-            node.visit(&path, visit);
-        };
-        match &self.kind {
-            Kind::Scalar(_) => {}
-            Kind::Seq(items) => items.iter().enumerate().for_each(|(i, item)| below(&i.to_string(), item.at, item)),
-            Kind::Map(entries) => entries.iter().for_each(|e| below(&e.key, e.at, &e.value)),
+    /// Where the key of a dotted path stands; else the place of the nearest thing that encloses it.
+    pub fn find(&self, path: &str) -> Result<Place, Place> {
+        let (mut node, mut at, mut rest) = (self, self.at, path);
+        while !rest.is_empty() {
+            let inner = match &node.kind {
+                Kind::Scalar(_) => None,
+                Kind::Seq(items) => {
+                    let (index, after) = rest.split_once('.').unwrap_or((rest, ""));
+                    index.parse::<usize>().ok().and_then(|i| items.get(i)).map(|item| (item, item.at, after))
+                }
+                // A key may have dots in it: the longest that fits is meant.
+                Kind::Map(entries) => entries
+                    .iter()
+                    .filter_map(|e| Some((e, behind(rest, &e.key)?)))
+                    .max_by_key(|(e, _)| e.key.len())
+                    .map(|(e, after)| (&e.value, e.at, after)),
+            };
+            let Some(inner) = inner else { return Err(at) };
+            (node, at, rest) = inner;
         }
+        Ok(at)
     }
+}
+
+/// What of a dotted path comes behind `key`, if it begins with it.
+fn behind<'p>(path: &'p str, key: &str) -> Option<&'p str> {
+    let after = path.strip_prefix(key)?;
+    if after.is_empty() { Some(after) } else { after.strip_prefix('.') }
 }
