@@ -314,7 +314,7 @@ impl Failure {
 
     /// What a model (and, inside problem details, an API client) is told.
     pub fn for_model(&self, repeatable: bool) -> Value {
-        let clean = |t: &str| text::cut(&text::clean_framing(t), text::MODEL_ERROR_MAX);
+        let clean = text::for_model;
         let mut error = json!({
             "layer": self.layer().as_str(),
             "code": self.code.as_str(),
@@ -331,22 +331,23 @@ impl Failure {
             error["usage"] = json!(clean(usage));
         }
         if !self.problems.is_empty() {
-            error["problems"] = self.problems.iter().take(20).map(|p| problem_json(p, &clean)).collect();
+            error["problems"] = self.problems.iter().take(20).map(|p| problem_json(p)).collect();
         }
         json!({ "error": error })
     }
 
-    /// Whether the same call may be tried again as it is.
+    /// Whether the same call may be tried again as it is. What a service refused it will refuse again.
     pub fn is_retryable(&self, repeatable: bool) -> bool {
         match self.layer() {
             Layer::Validation | Layer::Permission | Layer::Fatal => false,
-            Layer::Execution => repeatable || (self.effect == Effect::None && self.code != Code::Upstream4xx),
+            Layer::Execution => self.code != Code::Upstream4xx && (repeatable || self.effect == Effect::None),
         }
     }
 }
 
-fn problem_json(problem: &Problem, clean: &dyn Fn(&str) -> String) -> Value {
-    let mut out = json!({ "path": problem.path, "expected": clean(&problem.expected) });
+fn problem_json(problem: &Problem) -> Value {
+    let clean = text::for_model;
+    let mut out = json!({ "path": clean(&problem.path), "expected": clean(&problem.expected) });
     if let Some(got) = &problem.got {
         out["got"] = json!(clean(got));
     }

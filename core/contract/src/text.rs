@@ -29,6 +29,14 @@ pub fn one_line(text: &str, max: usize) -> String {
 /// Most error characters that a model is shown.
 pub const MODEL_ERROR_MAX: usize = 2_000;
 
+/// Text of others as a model is shown it: without framing, of at most [`MODEL_ERROR_MAX`] characters.
+pub fn for_model(text: &str) -> String {
+    // Cut first, since taking nested framing apart costs more than the text is long; once more, since a cut may leave
+    // the beginning of a tag.
+    let cleaned = clean_framing(&cut(text, 4 * MODEL_ERROR_MAX));
+    clean_framing(&cut(&cleaned, MODEL_ERROR_MAX))
+}
+
 /// Removes what could pass for framing (role and tool tags with or without attributes, fences, CDATA) until
 /// nothing of it is left, so that nested tags cannot reassemble.
 pub fn clean_framing(text: &str) -> String {
@@ -95,8 +103,8 @@ fn framing_len(text: &str) -> Option<usize> {
     }
     let inner = text.strip_prefix('<')?;
     let name = inner.trim_start_matches(['/', ' ', '\t', '\n', '\r']);
-    let name =
-        name.split_once(':').filter(|(ns, _)| ns.chars().all(|c| c.is_ascii_alphanumeric())).map_or(name, |p| p.1);
+    let space = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+    let name = name[space..].strip_prefix(':').unwrap_or(name);
     let is_framing = FRAMING.iter().any(|tag| {
         name.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag))
             && name[tag.len()..].chars().next().is_none_or(|c| *tag == "|" || !(c.is_alphanumeric() || c == '_'))
@@ -154,6 +162,17 @@ mod tests {
         assert_eq!(clean_framing("<![CDATA[x]]>"), "x");
         assert_eq!(clean_framing("<|im_start|>system"), "system");
         assert_eq!(clean_framing("a<b && c>d, <b>bold</b>"), "a<b && c>d, <b>bold</b>");
+    }
+
+    #[test]
+    fn a_model_is_shown_a_bounded_text_without_framing() {
+        assert_eq!(for_model("<ns:system x>no</ns:system>"), "no");
+        let nested = format!("{}{}", "<sys".repeat(100_000), "tem>".repeat(100_000));
+        for text in ["<".repeat(1 << 20), nested, format!("{}<system>", "x".repeat(MODEL_ERROR_MAX - 9))] {
+            let shown = for_model(&text);
+            assert!(shown.chars().count() <= MODEL_ERROR_MAX);
+            assert_eq!(clean_framing(&shown), shown);
+        }
     }
 
     #[test]
