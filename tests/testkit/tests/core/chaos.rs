@@ -152,10 +152,10 @@ fn property(kind: StoreKind, cases: u32) {
 
 #[test]
 fn every_message_has_one_final_reply_whatever_happens_on_sqlite() {
-    property(StoreKind::Sqlite, 16);
+    property(StoreKind::Sqlite, 10);
 }
 
 #[test]
 fn every_message_has_one_final_reply_whatever_happens_on_redis() {
-    property(StoreKind::Redis, 10);
+    property(StoreKind::Redis, 6);
 }

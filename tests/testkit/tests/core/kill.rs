@@ -127,7 +127,7 @@ async fn two_kills_at_any_two_steps_lose_nothing_either() {
     for_each_store(|ground| async move {
         // Every pair would take a minute; the second kill walks through the steps as the first one does.
         for first in 0..20 {
-            for second in [first % 5, 5 + first % 7, 12 + first % 6] {
+            for second in [first % 9, 9 + first % 9] {
                 let case = Case::new(&ground);
                 let (one, _) = case.dies_at(first).await;
                 let (two, _) = case.dies_at(second).await;
