@@ -22,6 +22,8 @@ pub(crate) struct Saying<'a> {
     /// Several commands: each answer says whose it is.
     many: bool,
     answered: usize,
+    /// The last content ends in a line of ours, which the next line follows without a gap.
+    in_lines: bool,
     failures: Vec<(Failure, bool)>,
     ran: usize,
 }
@@ -29,12 +31,21 @@ pub(crate) struct Saying<'a> {
 impl<'a> Saying<'a> {
     pub fn new(turn: &'a TurnView<'a>, commands: usize) -> Self {
         let limits = turn.snapshot.policies.limits(turn.caller);
-        Self { turn, limits, content: Vec::new(), many: commands > 1, answered: 0, failures: Vec::new(), ran: 0 }
+        Self {
+            turn,
+            limits,
+            content: Vec::new(),
+            many: commands > 1,
+            answered: 0,
+            in_lines: false,
+            failures: Vec::new(),
+            ran: 0,
+        }
     }
 
     pub fn builtin(&mut self, content: Vec<Content>) {
         self.answered += 1;
-        self.content.extend(content);
+        self.add(content);
     }
 
     pub fn outcome(&mut self, outcome: &Outcome) {
@@ -55,21 +66,29 @@ impl<'a> Saying<'a> {
         }
         let shown = shown(value, self.markdown(&outcome.tool), self.limits.result_chars as usize);
         if !self.many {
-            self.content.extend(shown);
+            self.add(shown);
             return;
         }
         self.text(&format!("**{}.** `{}`", self.answered, outcome.tool));
-        self.content.extend(shown);
+        self.add(shown);
     }
 
     /// Lines of a batch join into one document, so that they look like one answer.
     fn text(&mut self, markdown: &str) {
-        if let Some(Content::Text(last)) = self.content.last_mut() {
-            last.push_str("\n\n");
-            last.push_str(markdown);
-        } else {
-            self.content.push(Content::Text(markdown.to_owned()));
+        match self.content.last_mut() {
+            Some(Content::Text(last)) => {
+                // A backslash before the end of a line is CommonMark's break within a paragraph.
+                last.push_str(if self.in_lines { "\\\n" } else { "\n\n" });
+                last.push_str(markdown);
+            }
+            _ => self.content.push(Content::Text(markdown.to_owned())),
         }
+        self.in_lines = true;
+    }
+
+    fn add(&mut self, content: impl IntoIterator<Item = Content>) {
+        self.content.extend(content);
+        self.in_lines = false;
     }
 
     fn failure(&mut self, outcome: &Outcome, failure: &Failure) {
@@ -77,7 +96,7 @@ impl<'a> Saying<'a> {
             self.text(&format!("**{}.** `{}`", self.answered, text::one_line(&outcome.tool, 64)));
         }
         let tool = (failure.code != Code::ToolUnknown).then_some(outcome.tool.as_str());
-        self.content.push(Content::Notice(Notice::of(failure, tool, Some(self.turn.record.id))));
+        self.add([Content::Notice(Notice::of(failure, tool, Some(self.turn.record.id)))]);
         self.failures.push((failure.clone(), outcome.repeatable));
     }
 

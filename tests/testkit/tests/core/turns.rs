@@ -45,19 +45,12 @@ async fn calls_of_one_message_run_together_and_are_answered_in_order() {
     assert!(root[0].duration_us.unwrap() < one_after_the_other, "they overlap");
     expect![[r#"
         1. sleep — slept_ms: 100
-
         2. sleep — slept_ms: 99
-
         3. sleep — slept_ms: 98
-
         4. sleep — slept_ms: 97
-
         5. sleep — slept_ms: 96
-
         6. sleep — slept_ms: 95
-
         7. sleep — slept_ms: 94
-
         8. sleep — slept_ms: 93"#]]
     .assert_eq(&said.text);
 }
@@ -109,7 +102,6 @@ async fn a_tool_that_crashes_harms_no_other() {
         "/sleep 1\n/crash\n/noop x",
         expect![[r#"
             1. sleep — slept_ms: 1
-
             2. crash
 
             🛑 Our fault: something broke on our side; other calls were not affected
