@@ -148,7 +148,7 @@ impl Asked {
     /// [`Asked::answered_once`], without any repeat.
     pub async fn answered_once_unmarked(&self, gateway: &Gateway) -> Seen {
         let first = self.answered_once(gateway).await;
-        assert_eq!(self.answers(), [first.clone()], "'{}' was not repeated", self.text);
+        assert_eq!(self.answers(), std::slice::from_ref(&first), "'{}' was not repeated", self.text);
         first
     }
 

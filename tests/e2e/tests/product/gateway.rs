@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::world::{TOKEN, eventually};
+use crate::world::{TOKEN, eventually, eventually_or_not};
 
 /// One life of the gateway. Dropped, it is killed.
 pub struct Gateway {
@@ -61,8 +61,13 @@ impl Gateway {
     pub async fn start(folder: &Path) -> Self {
         let gateway = Self::launch(folder);
         gateway.is_up().await;
-        eventually("the gateway is ready", async || gateway.readiness().await.0 == 200).await;
+        gateway.is_ready().await;
         gateway
+    }
+
+    /// Waits until it takes messages and runs turns.
+    pub async fn is_ready(&self) {
+        eventually("the gateway is ready", async || self.readiness().await.0 == 200).await;
     }
 
     /// Waits until it serves HTTP; its address.
@@ -98,7 +103,8 @@ impl Gateway {
         self.kill_here();
     }
 
-    fn kill_here(&mut self) {
+    /// The same, of one that is kept for its log.
+    pub fn kill_here(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -165,12 +171,12 @@ impl Gateway {
     pub async fn tree(&self, reference: &str) -> Value {
         let path = format!("/v1/traces/{reference}");
         let mut tree = Value::Null;
-        eventually(&format!("the tree of {reference} is whole"), async || {
+        let whole = eventually_or_not(async || {
             tree = self.get(&path).await.1;
             let nodes = tree["nodes"].as_array();
             nodes.is_some_and(|nodes| !nodes.is_empty() && nodes.iter().all(|node| node["state"] != "running"))
-        })
-        .await;
+        });
+        assert!(whole.await, "the tree is not whole: {tree:#}");
         tree
     }
 }

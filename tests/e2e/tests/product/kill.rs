@@ -1,9 +1,11 @@
 //! `kill -9` at each step that a message takes: nothing is lost, no effect happens twice, no repeat is silent.
 
+use serde_json::{Value, json};
 use sim::telegram::{Conversation, Fault, Limits, NewKind, fault};
 
 use crate::{
     chat::Chat,
+    gateway::Gateway,
     service::long_text,
     world::{World, eventually, on_both_stores},
 };
@@ -22,6 +24,10 @@ on_both_stores!(
     a_reply_that_arrived_is_not_repeated,
     an_answer_takes_the_place_of_the_progress_that_an_earlier_life_showed,
     a_message_to_another_conversation_arrives_once,
+    what_a_process_did_last_is_in_the_tree,
+    buttons_of_an_earlier_life_work,
+    a_message_over_http_is_answered_by_the_next_life,
+    a_once_call_over_http_is_not_run_again_and_its_tree_says_so,
     a_message_that_kills_the_process_thrice_is_given_up_and_the_others_go_on,
 );
 
@@ -263,6 +269,92 @@ async fn a_message_to_another_conversation_arrives_once(world: World) {
     assert!(answer.text.contains("done: look"), "{answer:?}");
     let lunches: Vec<_> = ops.seen().into_iter().filter(|seen| seen.text.contains("lunch")).collect();
     assert!(lunches.len() == 1 || lunches[1].is_marked() && lunches.len() == 2, "{lunches:#?}");
+}
+
+async fn what_a_process_did_last_is_in_the_tree(world: World) {
+    for n in 0..5 {
+        let (gateway, team) = (world.start().await, world.chat("team"));
+        let asked = team.says(&format!("/act tag={n}"));
+        let answer = asked.answer().await;
+        // Nodes are written behind: the last ones are not there yet.
+        gateway.kill();
+        let gateway = world.start().await;
+        let tree = gateway.tree(&answer.reference()).await;
+        let nodes = tree["nodes"].as_array().expect("nodes");
+        assert!(nodes.iter().any(|node| node["kind"] == "turn"), "{tree:#}");
+        // Once it was delivered, nothing keeps what was asked.
+        assert!(tree["asked"] == "" || tree["asked"] == asked.text.as_str(), "{tree:#}");
+        asked.answered_once(&gateway).await;
+    }
+}
+
+async fn buttons_of_an_earlier_life_work(world: World) {
+    let (gateway, team) = (world.start().await, world.chat("team"));
+    let failed = team.says("/fail tag=f").answer().await;
+    world.service.hold("look");
+    let asked = team.says("/look tag=a");
+    let progress = asked.progress().await;
+    gateway.kill();
+    let gateway = world.start().await;
+    world.service.asked("look", "a", 2).await;
+    team.presses(progress.message, "Cancel");
+    let answer = asked.answered_once_unmarked(&gateway).await;
+    assert!(answer.text.contains("Stopped") && answer.message == progress.message, "{answer:?}");
+
+    assert_eq!(failed.buttons, ["Try again", "Details"]);
+    team.presses(failed.message, "Try again");
+    world.service.asked("fail", "f", 2).await;
+    team.presses(failed.message, "Details");
+    let details = || {
+        team.seen()
+            .into_iter()
+            .any(|seen| seen.text.contains("✗") || seen.text.contains("upstream.5xx") && seen.message != failed.message)
+    };
+    eventually("details are shown", async || details()).await;
+    // A second press finds what the first one asked for.
+    team.presses(failed.message, "Try again");
+    asked.quiet(&gateway).await;
+    assert_eq!(world.service.count("fail", "f"), 2);
+}
+
+async fn a_message_over_http_is_answered_by_the_next_life(world: World) {
+    let gateway = world.start().await;
+    world.service.hold("act");
+    let path = "/v1/messages";
+    let reference = cut_off(&world, &gateway, path, json!({"text": "/act tag=a"})).await;
+    gateway.kill();
+    world.service.let_go("act");
+    let gateway = world.start().await;
+    let mut reply = Value::Null;
+    eventually("the reply can be fetched", async || {
+        reply = gateway.get(&format!("{path}/{reference}")).await.1;
+        reply["text"].as_str().is_some_and(|text| text.contains("it is not known whether 'act' took effect"))
+    })
+    .await;
+    assert_eq!((&reply["failed"], world.service.count("act", "a")), (&json!(true), 1), "{reply:#}");
+    gateway.tree(&reference).await;
+}
+
+async fn a_once_call_over_http_is_not_run_again_and_its_tree_says_so(world: World) {
+    let gateway = world.start().await;
+    world.service.hold("act");
+    let reference = cut_off(&world, &gateway, "/v1/tools/act/invoke", json!({"tag": "a"})).await;
+    gateway.kill();
+    world.service.let_go("act");
+    let gateway = world.start().await;
+    let tree = gateway.tree(&reference).await;
+    assert!(tree["nodes"].to_string().contains("\"state\":\"unknown\""), "{tree:#}");
+    assert_eq!(world.service.count("act", "a"), 1);
+}
+
+/// Posts something that calls `act` and goes away while the call is under way; the turn's reference.
+async fn cut_off(world: &World, gateway: &Gateway, path: &str, body: Value) -> String {
+    tokio::select! {
+        answer = gateway.post(path, body) => panic!("answered too early: {answer:?}"),
+        () = world.service.asked("act", "a", 1) => {}
+    }
+    let traces = gateway.get("/v1/traces").await.1;
+    traces["traces"][0]["turn"].as_str().expect("the turn is listed while it runs").to_owned()
 }
 
 async fn a_message_that_kills_the_process_thrice_is_given_up_and_the_others_go_on(world: World) {

@@ -34,6 +34,7 @@ struct Shared {
 struct Requests {
     counts: BTreeMap<(String, String), u32>,
     held: BTreeSet<String>,
+    takes: Duration,
 }
 
 impl Service {
@@ -55,6 +56,11 @@ impl Service {
 
     pub fn let_go(&self, what: &str) {
         self.shared.change(|state| state.held.remove(what));
+    }
+
+    /// From now on a request takes so long.
+    pub fn takes(&self, time: Duration) {
+        self.shared.change(|state| state.takes = time);
     }
 
     /// How often something was asked for.
@@ -109,6 +115,8 @@ async fn serve(
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     let tag = body["tag"].as_str().or(query.get("tag").map(String::as_str)).unwrap_or_default().to_owned();
     shared.change(|state| *state.counts.entry((what.clone(), tag.clone())).or_default() += 1);
+    let takes = shared.lock().takes;
+    tokio::time::sleep(takes).await;
     shared.let_through(&what).await;
     match what.as_str() {
         "fail" => (StatusCode::INTERNAL_SERVER_ERROR, "it broke").into_response(),

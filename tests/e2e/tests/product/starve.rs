@@ -55,6 +55,27 @@ async fn a_store_that_is_gone_for_a_moment_and_for_long_has_lost_nothing_when_it
 }
 
 #[tokio::test]
+async fn gateway_and_store_die_together_and_nothing_is_lost() {
+    let mut scene = Scene::new().await;
+    for round in 0..5 {
+        scene.under_way().await;
+        scene.speaks(&format!("round{round}"));
+        tokio::time::sleep(Duration::from_millis(30 * round)).await;
+        scene.redis().kill();
+        scene.let_go();
+        scene.restarts().await;
+        scene.asked[0].0.quiet(&scene.gateway).await;
+    }
+    for (asked, tag) in &scene.asked {
+        asked.answer().await;
+        let mut answers = asked.answers();
+        answers.retain(|seen| !seen.text.contains(AWAY));
+        assert!(answers[1..].iter().all(|seen| seen.is_marked()), "'{}': {answers:#?}", asked.text);
+        assert!(scene.world.service.count("act", tag) <= 1, "'{}' acted twice", asked.text);
+    }
+}
+
+#[tokio::test]
 async fn a_once_call_is_not_started_while_its_start_cannot_be_written() {
     let mut scene = Scene::new().await;
     scene.world.service.hold("look");
@@ -108,6 +129,13 @@ impl Scene {
     fn says(&mut self, chat: usize, tool: &str, tag: String) {
         let asked = self.world.chat(&format!("team {chat}")).says(&format!("/{tool} tag={tag}"));
         self.asked.push((asked, tag));
+    }
+
+    /// The gateway is killed, too; both come back.
+    async fn restarts(&mut self) {
+        self.gateway.kill_here();
+        self.redis().restart().await;
+        self.gateway = self.world.start().await;
     }
 
     /// Turns run in two of the chats, a repeatable and a once call.

@@ -142,12 +142,20 @@ fn fault_of(kind: fault::Kind, method: &str) -> Fault {
 }
 
 /// Waits until it holds; panics with the words when it never does.
-pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub async fn eventually(what: &str, holds: impl AsyncFnMut() -> bool) {
+    assert!(eventually_or_not(holds).await, "it never came true that {what}");
+}
+
+/// Waits until it holds, and says whether it did.
+pub async fn eventually_or_not(mut holds: impl AsyncFnMut() -> bool) -> bool {
     let until = tokio::time::Instant::now() + PATIENCE;
     while !holds().await {
-        assert!(tokio::time::Instant::now() < until, "it never came true that {what}");
+        if tokio::time::Instant::now() > until {
+            return false;
+        }
         tokio::time::sleep(Duration::from_millis(15)).await;
     }
+    true
 }
 
 pub const POLICY: &str = "platform: telegram\ntoolsets: { allow: [default] }\ngating: { groups: everyone }\n";
@@ -192,7 +200,7 @@ endpoint:
   steps:
     - { id: seen, tool: look, args: { tag: "{{ args.tag }}" } }
     - { id: done, tool: act, args: { tag: "{{ steps.seen.tag }}" } }
-  result: "{{ steps.done.done }}"
+  result: "done: {{ steps.done.done }}"
 execution: { timeout: 30s, concurrency_limit: 64 }
 ---
 name: sleep
