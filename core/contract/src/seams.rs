@@ -328,6 +328,11 @@ impl Health {
         }
     }
 
+    /// Nothing more is to be said of a part that comes and goes.
+    pub fn clear(&self, part: &str) {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).retain(|(name, _)| name != part);
+    }
+
     pub fn all(&self) -> Vec<(String, Condition)> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }

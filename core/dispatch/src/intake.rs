@@ -72,6 +72,11 @@ fn is_for_us(inner: &Inner, message: &Message, caller: &Caller) -> bool {
     has_content && gating.admits(message.address.direct || message.heard == Heard::Direct, addressed)
 }
 
+/// White space, control characters and those of no width say nothing.
+fn is_visible(c: char) -> bool {
+    !(c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'))
+}
+
 enum Intent {
     Answered(Accepted),
     /// `express`: answered beside the lane, so that it does not wait behind what it asks about.

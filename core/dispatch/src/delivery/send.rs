@@ -180,7 +180,7 @@ async fn wait(inner: &Arc<Inner>, job: &mut Job, n: u32, scope: Scope, until: Sy
     }
     pause(inner, wait).await?;
     if wait > LONG_WAIT {
-        inner.health.set(&part, Condition::Ready);
+        inner.health.clear(&part);
     }
     Ok(())
 }
