@@ -66,8 +66,9 @@ fn is_for_us(inner: &Inner, message: &Message, caller: &Caller) -> bool {
     if matches!(message.kind, Kind::Edit { .. }) && !gating.edits {
         return false;
     }
-    let has_content =
-        !message.text().trim().is_empty() || !message.files.is_empty() || matches!(message.kind, Kind::Press { .. });
+    let has_content = message.text().chars().any(is_visible)
+        || !message.files.is_empty()
+        || matches!(message.kind, Kind::Press { .. });
     let addressed = message.heard != Heard::Overheard;
     has_content && gating.admits(message.address.direct || message.heard == Heard::Direct, addressed)
 }

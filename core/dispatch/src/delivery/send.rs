@@ -178,11 +178,11 @@ async fn wait(inner: &Arc<Inner>, job: &mut Job, n: u32, scope: Scope, until: Sy
         job.delivery.state = DeliveryState::Ready { part: n, due_ms };
         write(inner, job, &[Change::Delivery(job.delivery.clone())]).await?;
     }
-    pause(inner, wait).await?;
+    let waited = pause(inner, wait).await;
     if wait > LONG_WAIT {
         inner.health.clear(&part);
     }
-    Ok(())
+    waited
 }
 
 /// Full jitter: anything up to the bound, which doubles.
