@@ -8,8 +8,9 @@ use crate::{
     ExecutionMode, PolicyLayer,
     manner::{Detail, Gate, Mentions},
     names::{Names, Takes},
+    reader::Reader,
     rules::{Allow, Approve, Block, By, Mark, Only, Place, SomeGating, SomeLimits, SomeReplies, What},
-    yaml::{At, Key, Reader, Tree},
+    tree::{self, Key, Node},
 };
 
 /// The keys that [`read`] understands.
@@ -24,8 +25,8 @@ pub(crate) fn read(
     names: &Names,
     layer: PolicyLayer,
     title: &str,
-    at: At,
-    fields: &[&(Key, Tree)],
+    at: tree::Place,
+    fields: &[&(Key, Node)],
 ) -> Block {
     let mut block = Block::new(layer, title, place(reader, at));
     for (key, tree) in fields {
@@ -48,11 +49,11 @@ pub(crate) fn read(
     block
 }
 
-fn place(reader: &Reader, at: At) -> Place {
+fn place(reader: &Reader, at: tree::Place) -> Place {
     Place { file: Arc::clone(&reader.file), at }
 }
 
-fn marks(reader: &mut Reader, tree: &Tree, what: What, key: &str) -> Vec<Mark> {
+fn marks(reader: &mut Reader, tree: &Node, what: What, key: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     for item in reader.items(tree, key) {
         if let Some(name) = reader.text(item, key) {
@@ -63,7 +64,7 @@ fn marks(reader: &mut Reader, tree: &Tree, what: What, key: &str) -> Vec<Mark> {
     marks
 }
 
-fn granted(reader: &mut Reader, block: &mut Block, key: &Key, tree: &Tree, what: What) {
+fn granted(reader: &mut Reader, block: &mut Block, key: &Key, tree: &Node, what: What) {
     for (sub, list) in reader.fields(tree, &key.name, &["allow", "deny"]) {
         let found = marks(reader, list, what, &format!("{}.{}", key.name, sub.name));
         if sub.name == "deny" {
@@ -75,7 +76,7 @@ fn granted(reader: &mut Reader, block: &mut Block, key: &Key, tree: &Tree, what:
     }
 }
 
-fn permissions(reader: &mut Reader, block: &mut Block, tree: &Tree) {
+fn permissions(reader: &mut Reader, block: &mut Block, tree: &Node) {
     for (sub, list) in reader.fields(tree, "permissions", &["deny", "approve"]) {
         let found = marks(reader, list, What::Label, &format!("permissions.{}", sub.name));
         if sub.name == "deny" {
@@ -87,11 +88,11 @@ fn permissions(reader: &mut Reader, block: &mut Block, tree: &Tree) {
     }
 }
 
-fn asks(reader: &mut Reader, at: At) {
+fn asks(reader: &mut Reader, at: tree::Place) {
     reader.warn(at, format!("an approval is {NOT_ACTIVE}: every call that needs one is refused"), None);
 }
 
-fn approve(reader: &mut Reader, block: &mut Block, tree: &Tree) {
+fn approve(reader: &mut Reader, block: &mut Block, tree: &Node) {
     for (key, body) in reader.entries(tree, "approve") {
         let (mut when, mut by) = (None, None);
         for (sub, value) in reader.fields(body, &format!("approve.{}", key.name), &["when", "by"]) {
@@ -107,7 +108,7 @@ fn approve(reader: &mut Reader, block: &mut Block, tree: &Tree) {
     }
 }
 
-fn only(reader: &mut Reader, names: &Names, block: &mut Block, tree: &Tree) {
+fn only(reader: &mut Reader, names: &Names, block: &mut Block, tree: &Node) {
     for (key, list) in reader.entries(tree, "only") {
         let who = names.list(reader, list, &key.name, Takes::People);
         let (what, name) = match key.name.split_once(':') {
@@ -126,7 +127,7 @@ fn only(reader: &mut Reader, names: &Names, block: &mut Block, tree: &Tree) {
 }
 
 /// Checked now, used once approvals exist.
-fn approvers(reader: &mut Reader, names: &Names, key: &Key, tree: &Tree) {
+fn approvers(reader: &mut Reader, names: &Names, key: &Key, tree: &Node) {
     reader.warn(key.at, format!("'approvers' is {NOT_ACTIVE}"), None);
     for (sub, list) in reader.fields(tree, "approvers", &["users", "deliver"]) {
         if sub.name == "users" {
@@ -156,7 +157,7 @@ fn is_address(given: &str) -> bool {
     })
 }
 
-fn limits(reader: &mut Reader, tree: &Tree) -> SomeLimits {
+fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
     let known = [
         "calls_per_turn",
         "concurrent_calls",
@@ -182,31 +183,17 @@ fn limits(reader: &mut Reader, tree: &Tree) -> SomeLimits {
     limits
 }
 
-fn duration(reader: &mut Reader, tree: &Tree, what: &str) -> Option<Duration> {
-    let crate::yaml::Node::Text(given) = &tree.node else {
+fn duration(reader: &mut Reader, tree: &Node, what: &str) -> Option<Duration> {
+    let Some(given) = crate::reader::written(tree) else {
         reader.error(tree.at, format!("'{what}' takes a time with its unit"), Some("for example 300s".to_owned()));
         return None;
     };
-    let parsed = parse_duration(given);
+    let parsed = text::duration(given);
     if parsed.is_none() {
         let message = format!("'{what}' cannot be '{}'", text::one_line(given, 40));
         reader.error(tree.at, message, Some("write it like 500ms, 300s, 5m or 1h".to_owned()));
     }
     parsed
-}
-
-/// `500ms`, `300s`, `5m`, `1h`; never nothing.
-fn parse_duration(given: &str) -> Option<Duration> {
-    let digits = given.find(|c: char| !c.is_ascii_digit())?;
-    let count: u64 = given[..digits].parse().ok().filter(|count| *count > 0)?;
-    let millis = match &given[digits..] {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    count.checked_mul(millis).map(Duration::from_millis)
 }
 
 const GATES: [(&str, Gate); 5] = [
@@ -217,7 +204,7 @@ const GATES: [(&str, Gate); 5] = [
     ("nobody", Gate::Nobody),
 ];
 
-fn gating(reader: &mut Reader, names: &Names, tree: &Tree) -> SomeGating {
+fn gating(reader: &mut Reader, names: &Names, tree: &Node) -> SomeGating {
     let mut gating = SomeGating::default();
     for (key, value) in reader.fields(tree, "gating", &["groups", "direct", "bots", "edits", "allowlist"]) {
         match key.name.as_str() {
@@ -231,7 +218,7 @@ fn gating(reader: &mut Reader, names: &Names, tree: &Tree) -> SomeGating {
     gating
 }
 
-fn gate(reader: &mut Reader, tree: &Tree, what: &str) -> Option<Gate> {
+fn gate(reader: &mut Reader, tree: &Node, what: &str) -> Option<Gate> {
     let gate = reader.word(tree, what, &GATES);
     if gate == Some(Gate::Pairing) {
         reader.warn(tree.at, format!("'pairing' is {NOT_ACTIVE}: only 'gating.allowlist' is heard"), None);
@@ -239,10 +226,13 @@ fn gate(reader: &mut Reader, tree: &Tree, what: &str) -> Option<Gate> {
     gate
 }
 
-fn replies(reader: &mut Reader, tree: &Tree) -> SomeReplies {
+fn replies(reader: &mut Reader, tree: &Node) -> SomeReplies {
     let mut replies = SomeReplies::default();
     let known = ["detail", "reference", "private_errors", "mentions", "locale"];
     for (key, value) in reader.fields(tree, "replies", &known) {
+        if key.name != "reference" {
+            reader.warn(key.at, format!("'replies.{}' is {NOT_ACTIVE}", key.name), None);
+        }
         match key.name.as_str() {
             "detail" => {
                 replies.detail = reader.word(value, &key.name, &[("plain", Detail::Plain), ("full", Detail::Full)]);
@@ -259,7 +249,7 @@ fn replies(reader: &mut Reader, tree: &Tree) -> SomeReplies {
     replies
 }
 
-fn mentions(reader: &mut Reader, tree: &Tree) -> Mentions {
+fn mentions(reader: &mut Reader, tree: &Node) -> Mentions {
     let mut mentions = Mentions::default();
     for item in reader.items(tree, "mentions") {
         match reader.word(item, "mentions", &[("users", 0), ("roles", 1), ("everyone", 2)]) {
@@ -270,20 +260,4 @@ fn mentions(reader: &mut Reader, tree: &Tree) -> Mentions {
         }
     }
     mentions
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_needs_a_number_and_a_unit() {
-        assert_eq!(parse_duration("300s"), Some(Duration::from_secs(300)));
-        assert_eq!(parse_duration("5m"), Some(Duration::from_secs(300)));
-        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
-        for bad in ["", "s", "300", "0s", "-1s", "1 s", "1d", "1.5s", "99999999999999999999s", "18446744073709551615h"]
-        {
-            assert_eq!(parse_duration(bad), None, "{bad}");
-        }
-    }
 }

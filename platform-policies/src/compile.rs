@@ -7,8 +7,8 @@ use contract::{Platform, text};
 use crate::{
     Compiled, ConfigError, Policies, ToolFacts, ToolSet,
     compiled::{BoundRule, BoundRules, BoundScoped, BoundTenant},
+    reader::did_you_mean,
     rules::{Block, Mark, RuleSet, Scoped, What, Who},
-    yaml::did_you_mean,
 };
 
 impl Policies {

@@ -13,10 +13,11 @@ mod load;
 mod manner;
 mod names;
 mod permit;
+mod reader;
 mod rules;
 mod set;
+pub mod tree;
 mod verdict;
-mod yaml;
 
 pub use compiled::{Compiled, ToolFacts};
 pub use error::{ConfigError, Source};

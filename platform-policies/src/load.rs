@@ -7,8 +7,9 @@ use contract::Platform;
 use crate::{
     ConfigError, PolicyLayer, Rule, Source, block,
     names::{Names, Takes},
+    reader::{self, Reader, START},
     rules::{Place, RuleSet, Scoped, Tenant, TenantPlace, Who},
-    yaml::{self, At, Key, Reader, Tree},
+    tree::{self, Key, Node},
 };
 
 /// Parsed, checked files, not yet bound to tools.
@@ -115,15 +116,13 @@ struct Parsed {
 
 impl Parsed {
     fn file(&mut self, source: &Source) {
-        let tree = match yaml::parse(source) {
-            Ok(tree) => tree,
-            Err(error) => return self.errors.push(error),
-        };
         let mut reader = Reader::new(&source.file);
-        match source.file.rsplit(['/', '\\']).next() {
-            Some("labels.yaml") => self.labels = Some(labels(&mut reader, &tree)),
-            Some("tenants.yaml") => self.tenants.extend(tenants(&mut reader, &tree)),
-            _ => self.platform(&mut reader, &tree),
+        if let Some(tree) = reader::parse(source, &mut reader) {
+            match source.file.rsplit(['/', '\\']).next() {
+                Some("labels.yaml") => self.labels = Some(labels(&mut reader, &tree)),
+                Some("tenants.yaml") => self.tenants.extend(tenants(&mut reader, &tree)),
+                _ => self.platform(&mut reader, &tree),
+            }
         }
         let place = |error: &ConfigError| (error.line, error.column);
         reader.errors.sort_by_key(place);
@@ -132,7 +131,7 @@ impl Parsed {
         self.warnings.append(&mut reader.warnings);
     }
 
-    fn platform(&mut self, reader: &mut Reader, tree: &Tree) {
+    fn platform(&mut self, reader: &mut Reader, tree: &Node) {
         let known: Vec<_> = ["platform", "names", "conversations", "senders"].into_iter().chain(block::KEYS).collect();
         let fields = reader.fields(tree, "the file", &known);
         if !reader.errors.is_empty() && fields.is_empty() {
@@ -140,7 +139,7 @@ impl Parsed {
         }
         let Some((key, value)) = field(&fields, "platform") else {
             let hint = Some("begin with 'platform: telegram' or another one".to_owned());
-            return reader.error(At::START, "the file does not say which platform it is for", hint);
+            return reader.error(START, "the file does not say which platform it is for", hint);
         };
         let words = Platform::ALL.map(|platform| (platform.as_str(), platform));
         let Some(platform) = reader.word(value, "platform", &words) else { return };
@@ -156,7 +155,7 @@ impl Parsed {
     }
 }
 
-fn field<'t>(fields: &[&'t (Key, Tree)], name: &str) -> Option<&'t (Key, Tree)> {
+fn field<'t>(fields: &[&'t (Key, Node)], name: &str) -> Option<&'t (Key, Node)> {
     fields.iter().copied().find(|(key, _)| key.name == name)
 }
 
@@ -165,8 +164,8 @@ fn rule_set(
     names: &Names,
     layer: PolicyLayer,
     title: &str,
-    at: At,
-    fields: &[&(Key, Tree)],
+    at: tree::Place,
+    fields: &[&(Key, Node)],
 ) -> RuleSet {
     let block = Arc::new(block::read(reader, names, layer, title, at, fields));
     let mut set = RuleSet { block, conversations: Vec::new(), senders: Vec::new() };
@@ -179,7 +178,7 @@ fn rule_set(
     set
 }
 
-fn conversations(reader: &mut Reader, names: &Names, tree: &Tree, set: &mut RuleSet) {
+fn conversations(reader: &mut Reader, names: &Names, tree: &Node, set: &mut RuleSet) {
     let known: Vec<_> = std::iter::once("senders").chain(block::KEYS).collect();
     for (key, body) in reader.entries(tree, "conversations") {
         let whom = names.resolve(reader, key.at, &key.name, "conversations", Takes::Channels);
@@ -192,7 +191,7 @@ fn conversations(reader: &mut Reader, names: &Names, tree: &Tree, set: &mut Rule
     }
 }
 
-fn senders(reader: &mut Reader, names: &Names, tree: &Tree, within: Option<&[Who]>) -> Vec<Scoped> {
+fn senders(reader: &mut Reader, names: &Names, tree: &Node, within: Option<&[Who]>) -> Vec<Scoped> {
     let mut scoped = Vec::new();
     for (key, body) in reader.entries(tree, "senders") {
         let whom = names.resolve(reader, key.at, &key.name, "senders", Takes::People);
@@ -203,7 +202,7 @@ fn senders(reader: &mut Reader, names: &Names, tree: &Tree, within: Option<&[Who
     scoped
 }
 
-fn tenants(reader: &mut Reader, tree: &Tree) -> Vec<Arc<Tenant>> {
+fn tenants(reader: &mut Reader, tree: &Node) -> Vec<Arc<Tenant>> {
     let fields = reader.fields(tree, "the file", &["tenant_rules", "names"]);
     let mut names = Names::default();
     if let Some((_, tree)) = field(&fields, "names") {
@@ -217,7 +216,7 @@ fn tenants(reader: &mut Reader, tree: &Tree) -> Vec<Arc<Tenant>> {
         .collect()
 }
 
-fn tenant(reader: &mut Reader, names: &Names, key: &Key, body: &Tree) -> Tenant {
+fn tenant(reader: &mut Reader, names: &Names, key: &Key, body: &Node) -> Tenant {
     let known: Vec<_> = ["match", "names", "conversations", "senders"].into_iter().chain(block::KEYS).collect();
     let fields = reader.fields(body, &key.name, &known);
     let mut places = Vec::new();
@@ -238,7 +237,7 @@ fn sole_platform(places: &[TenantPlace]) -> Option<Platform> {
     places.iter().all(|place| place.platform == first).then_some(first)
 }
 
-fn tenant_place(reader: &mut Reader, tree: &Tree) -> Option<TenantPlace> {
+fn tenant_place(reader: &mut Reader, tree: &Node) -> Option<TenantPlace> {
     let errors = reader.errors.len();
     let fields = reader.fields(tree, "match", &["platform", "space", "conversation"]);
     let Some((_, value)) = field(&fields, "platform") else {
@@ -272,7 +271,7 @@ fn tenants_that_meet(tenants: &[Arc<Tenant>]) -> Vec<ConfigError> {
     found
 }
 
-fn labels(reader: &mut Reader, tree: &Tree) -> Labels {
+fn labels(reader: &mut Reader, tree: &Node) -> Labels {
     let mut labels = Labels { file: Arc::clone(&reader.file), names: Vec::new() };
     let fields = reader.fields(tree, "the file", &["labels"]);
     let Some((_, declared)) = field(&fields, "labels") else { return labels };
@@ -286,6 +285,7 @@ fn labels(reader: &mut Reader, tree: &Tree) -> Labels {
 
 fn shipped_labels() -> Labels {
     let source = Source::new("labels.yaml", crate::LABELS);
-    let tree = yaml::parse(&source).expect("the shipped labels parse: a test reads them");
-    labels(&mut Reader::new(&source.file), &tree)
+    let mut reader = Reader::new(&source.file);
+    let tree = reader::parse(&source, &mut reader).expect("the shipped labels parse: a test reads them");
+    labels(&mut reader, &tree)
 }

@@ -3,8 +3,9 @@
 use contract::{Platform, text};
 
 use crate::{
+    reader::{self, Reader, did_you_mean},
     rules::{Who, WhoKind},
-    yaml::{At, Reader, Tree, did_you_mean},
+    tree::{self, Node},
 };
 
 /// The aliases of a file, and the platform that an id without one belongs to.
@@ -38,7 +39,7 @@ impl Names {
     }
 
     /// Adds what a `names` section declares.
-    pub fn declare(&mut self, reader: &mut Reader, tree: &Tree) {
+    pub fn declare(&mut self, reader: &mut Reader, tree: &Node) {
         for (key, value) in reader.entries(tree, "names") {
             let name = key.name.as_str();
             if name.contains([':', '/']) || name.chars().any(char::is_whitespace) {
@@ -51,14 +52,17 @@ impl Names {
                 continue;
             }
             let ids = self.declared(reader, value, name);
+            if ids.is_empty() {
+                reader.warn(key.at, format!("the name '{name}' stands for nobody"), None);
+            }
             self.aliases.push((name.to_owned(), ids));
         }
     }
 
-    fn declared(&self, reader: &mut Reader, tree: &Tree, name: &str) -> Vec<Written> {
-        let items = match &tree.node {
-            crate::yaml::Node::Text(_) => std::slice::from_ref(tree),
-            _ => reader.items(tree, name),
+    fn declared(&self, reader: &mut Reader, tree: &Node, name: &str) -> Vec<Written> {
+        let items = match reader::written(tree) {
+            Some(_) => std::slice::from_ref(tree),
+            None => reader.items(tree, name),
         };
         let mut ids = Vec::new();
         for item in items {
@@ -72,7 +76,7 @@ impl Names {
     }
 
     /// Whom a list names.
-    pub fn list(&self, reader: &mut Reader, tree: &Tree, what: &str, takes: Takes) -> Vec<Who> {
+    pub fn list(&self, reader: &mut Reader, tree: &Node, what: &str, takes: Takes) -> Vec<Who> {
         let mut who = Vec::new();
         for item in reader.items(tree, what) {
             if let Some(given) = reader.text(item, what) {
@@ -83,7 +87,7 @@ impl Names {
     }
 
     /// Whom one alias or id names.
-    pub fn resolve(&self, reader: &mut Reader, at: At, given: &str, what: &str, takes: Takes) -> Vec<Who> {
+    pub fn resolve(&self, reader: &mut Reader, at: tree::Place, given: &str, what: &str, takes: Takes) -> Vec<Who> {
         let single;
         let ids = match self.aliases.iter().find(|(name, _)| name == given) {
             Some((_, ids)) => ids,
@@ -102,7 +106,15 @@ impl Names {
         ids.iter().filter_map(|id| self.bind(reader, at, given, id, what, takes)).collect()
     }
 
-    fn bind(&self, reader: &mut Reader, at: At, given: &str, id: &Written, what: &str, takes: Takes) -> Option<Who> {
+    fn bind(
+        &self,
+        reader: &mut Reader,
+        at: tree::Place,
+        given: &str,
+        id: &Written,
+        what: &str,
+        takes: Takes,
+    ) -> Option<Who> {
         let Some(platform) = id.platform.or(self.platform) else {
             let hint = "write 'slack:id:…', or match one platform only".to_owned();
             reader.error(at, format!("'{given}' does not say on which platform"), Some(hint));

@@ -7,24 +7,23 @@ use contract::{Caller, Platform};
 use crate::{
     ConfigError, ExecutionMode, PolicyLayer, Rule, ToolFacts,
     manner::{Detail, Gate, Mentions},
-    yaml::At,
 };
 
 /// A place in one of several files.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub file: Arc<str>,
-    pub at: At,
+    pub at: crate::tree::Place,
 }
 
 impl Place {
     pub fn finding(&self, message: String, hint: Option<String>) -> ConfigError {
-        let At { line, column } = self.at;
+        let (line, column) = self.at;
         ConfigError { file: self.file.to_string(), line, column, message, hint }
     }
 
     pub fn rule(&self, layer: PolicyLayer, rule: String) -> Rule {
-        Rule { layer, rule, file: self.file.to_string(), line: self.at.line }
+        Rule { layer, rule, file: self.file.to_string(), line: self.at.0 }
     }
 }
 

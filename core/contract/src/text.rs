@@ -1,4 +1,6 @@
-//! Cutting and cleaning of text that others wrote.
+//! Cutting, cleaning and reading of text that others wrote.
+
+use std::time::Duration;
 
 /// The longest prefix of at most `max` characters, with `…` where something was cut.
 pub fn cut(text: &str, max: usize) -> String {
@@ -112,6 +114,22 @@ fn framing_len(text: &str) -> Option<usize> {
     is_framing.then(|| text.find('>').map_or(text.len(), |end| end + 1))
 }
 
+/// A time with its unit: `500ms`, `30s`, `2m`, `1h`, `7d`; never nothing.
+pub fn duration(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let count: u64 = text[..digits].parse().ok()?;
+    let unit_ms: u64 = match &text[digits..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    // A year is more than anything may take, and sums of times stay within a clock's range.
+    count.checked_mul(unit_ms).filter(|ms| (1..=366 * 86_400_000).contains(ms)).map(Duration::from_millis)
+}
+
 /// The nearest of `known` to `name`, when it is near enough to be a slip of the keyboard.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
@@ -187,6 +205,17 @@ mod tests {
         assert_eq!(nearest("wether_query", ["order_query", "weather_query"]), Some("weather_query"));
         assert_eq!(nearest("paramters", ["parameters", "returns"]), Some("parameters"));
         assert_eq!(nearest("xyz", ["parameters", "returns"]), None);
+    }
+
+    #[test]
+    fn a_time_needs_a_number_and_a_unit_and_has_an_end() {
+        assert_eq!(duration("300s"), Some(Duration::from_secs(300)));
+        assert_eq!(duration("5m"), Some(Duration::from_secs(300)));
+        assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(duration("366d"), Some(Duration::from_secs(366 * 86_400)));
+        for bad in ["", "s", "300", "0s", "-1s", "1 s", "1w", "1.5s", "367d", "99999999999h", "99999999999999999999s"] {
+            assert_eq!(duration(bad), None, "{bad}");
+        }
     }
 
     proptest! {

@@ -7,7 +7,6 @@ mod fields;
 mod lint;
 mod read;
 mod types;
-mod yaml;
 
 use std::sync::Arc;
 
@@ -45,7 +44,7 @@ pub fn parse(file: &str, text: &str) -> Parsed {
         parsed.refuse(None, found);
         return parsed;
     }
-    for document in yaml::documents(text) {
+    for document in policies::tree::documents(text) {
         let mut found = Diagnosis::new(&file);
         for doubt in document.doubtful {
             found.warning(doubt.at, doubt.message);

@@ -147,14 +147,14 @@ fn broken_yaml_is_told_with_line_and_column() {
         (
             "platform: web\nplatform: web\n",
             expect![[r#"
-            platform-policies/web.yaml:2:1: key 'platform' stands twice
-        "#]],
+                platform-policies/web.yaml:2:1: 'platform' stands here twice, first in line 1
+            "#]],
         ),
         (
             "platform: web\ntools:\n\tdeny: []\n",
             expect![[r#"
-            platform-policies/web.yaml:3:2: a tab indents this line: indent with spaces
-        "#]],
+                platform-policies/web.yaml:3:2: a tab where YAML wants spaces (tabs disallowed within this context (block indentation))
+            "#]],
         ),
         (
             "platform: web\ntools: { deny: [a\n",
@@ -171,8 +171,8 @@ fn broken_yaml_is_told_with_line_and_column() {
         (
             "",
             expect![[r#"
-            platform-policies/web.yaml:1:1: the file does not say which platform it is for: begin with 'platform: telegram' or another one
-        "#]],
+                platform-policies/web.yaml:1:1: the file is empty: who wants none of it removes the file
+            "#]],
         ),
         (
             "- platform: web\n",
@@ -183,8 +183,8 @@ fn broken_yaml_is_told_with_line_and_column() {
         (
             "platform: web\ntools: { ? [a] : 1 }\n",
             expect![[r#"
-            platform-policies/web.yaml:2:12: expected string scalar
-        "#]],
+                platform-policies/web.yaml:2:12: a key has to be a word
+            "#]],
         ),
     ] {
         wrong_source(text, expect);
@@ -207,14 +207,14 @@ fn an_alias_bomb_and_a_deep_nest_are_refused() {
     wrong_source(
         &bomb,
         expect![[r#"
-        platform-policies/web.yaml:5:45: alias replay limit exceeded: total_replayed_events=10001 > 10000: write it out instead of nesting aliases
-    "#]],
+            platform-policies/web.yaml:6:10: too large once aliases are filled in
+        "#]],
     );
     wrong_source(
         &format!("platform: {}", "[".repeat(100_000)),
         expect![[r#"
-        platform-policies/web.yaml:1:266: recursion limit exceeded
-    "#]],
+            platform-policies/web.yaml:1:111: nested too deeply
+        "#]],
     );
 }
 
@@ -227,7 +227,12 @@ fn words_that_look_like_booleans_stay_words() {
         web.yaml:4:17: 'bots' takes true or false, not 'on'
     "#]],
     );
-    wrong("# web.yaml\nplatform: web\nreplies: { locale: no, reference: false }\n", expect![[""]]);
+    wrong(
+        "# web.yaml\nplatform: web\nreplies: { locale: no, reference: false }\n",
+        expect![[r#"
+        warning: web.yaml:3:12: 'replies.locale' is not active in this version
+    "#]],
+    );
 }
 
 #[test]
@@ -301,7 +306,7 @@ fn one_platform_has_one_file() {
 }
 
 #[test]
-fn what_is_not_built_yet_is_said() {
+fn what_has_no_effect_is_said() {
     wrong(
         r#"
 # web.yaml
@@ -309,11 +314,18 @@ platform: web
 approve: { run: { when: "a > 1", by: requester } }
 approvers: { users: [] }
 gating: { direct: pairing }
+replies: { detail: full, reference: false, private_errors: true, mentions: [], locale: auto }
+names: { ops: [] }
 "#,
         expect![[r#"
             warning: web.yaml:3:1: an approval is not active in this version: every call that needs one is refused
             warning: web.yaml:4:1: 'approvers' is not active in this version
             warning: web.yaml:5:19: 'pairing' is not active in this version: only 'gating.allowlist' is heard
+            warning: web.yaml:6:12: 'replies.detail' is not active in this version
+            warning: web.yaml:6:44: 'replies.private_errors' is not active in this version
+            warning: web.yaml:6:66: 'replies.mentions' is not active in this version
+            warning: web.yaml:6:80: 'replies.locale' is not active in this version
+            warning: web.yaml:7:10: the name 'ops' stands for nobody
         "#]],
     );
 }
@@ -357,4 +369,30 @@ fn a_folder_is_read_and_what_is_overlooked_is_said() {
     "#]]
     .assert_eq(&said);
     assert!(Policies::load(&dir.path().join("missing")).is_err());
+}
+
+#[test]
+fn an_empty_file_is_no_file_without_rules() {
+    for name in ["web.yaml", "tenants.yaml", "labels.yaml"] {
+        let said = lines(&Policies::parse(&[Source::new(name, "# soon\n")]).unwrap_err());
+        assert_eq!(said, format!("{name}:1:1: the file is empty: who wants none of it removes the file\n"));
+    }
+}
+
+#[test]
+fn a_time_that_no_clock_holds_is_refused() {
+    wrong(
+        "# web.yaml\nplatform: web\nlimits: { turn_timeout: 99999999999h }\n",
+        expect![[r#"
+            web.yaml:3:25: 'turn_timeout' cannot be '99999999999h': write it like 500ms, 300s, 5m or 1h
+        "#]],
+    );
+}
+
+#[test]
+fn nesting_without_end_is_refused() {
+    for text in ["[".repeat(200_000), "a:\n".to_owned() + &"- ".repeat(200_000), "{a: ".repeat(50_000)] {
+        let said = lines(&Policies::parse(&[Source::new("web.yaml", &*text)]).unwrap_err());
+        assert!(said.contains("nested too deeply"), "{said}");
+    }
 }

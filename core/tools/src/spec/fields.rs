@@ -3,12 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use contract::text;
+use policies::tree::{Key, Kind, Node, Place};
 use serde_json::Value;
 
-use super::{
-    types::{Rate, SpecError},
-    yaml::{Entry, Kind, Node, Place},
-};
+use super::types::{Rate, SpecError};
 
 /// What was found in one document.
 pub struct Diagnosis {
@@ -41,7 +39,7 @@ impl Diagnosis {
 
 /// A map whose keys are all known.
 pub struct Fields<'a> {
-    entries: &'a [Entry],
+    entries: &'a [(Key, Node)],
     pub at: Place,
 }
 
@@ -52,30 +50,31 @@ impl<'a> Fields<'a> {
             found.error(node.at, format!("{what} has to be a map, not {}", node.is_a()));
             return None;
         };
-        for entry in entries.iter().filter(|e| !known.contains(&&*e.key)) {
-            let hint = match text::nearest(&entry.key, known.iter().copied()) {
+        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&&*key.name)) {
+            let hint = match text::nearest(&key.name, known.iter().copied()) {
                 Some(near) => format!("did you mean '{near}'?"),
                 None => format!("known are {}", known.join(", ")),
             };
-            let key = text::one_line(&entry.key, 64);
-            found.error_hint(entry.at, format!("unknown key '{key}' in {what}"), Some(hint));
+            let name = text::one_line(&key.name, 64);
+            found.error_hint(key.at, format!("unknown key '{name}' in {what}"), Some(hint));
         }
         Some(Self { entries, at: node.at })
     }
 
-    pub fn entry(&self, key: &str) -> Option<&'a Entry> {
-        self.entries.iter().find(|e| e.key == key)
+    /// Where a key stands that is written, with or without a value.
+    pub fn place(&self, key: &str) -> Option<Place> {
+        self.entries.iter().find(|(k, _)| k.name == key).map(|(k, _)| k.at)
     }
 
     /// The value of a key, unless it is absent or empty.
     pub fn node(&self, key: &str) -> Option<&'a Node> {
-        self.entry(key).map(|e| &e.value).filter(|n| !n.is_nothing())
+        self.entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node).filter(|n| !n.is_nothing())
     }
 
     pub fn required(&self, key: &str, what: &str, found: &mut Diagnosis) -> Option<&'a Node> {
         let node = self.node(key);
         if node.is_none() {
-            found.error(self.entry(key).map_or(self.at, |e| e.at), format!("{what} needs '{key}'"));
+            found.error(self.place(key).unwrap_or(self.at), format!("{what} needs '{key}'"));
         }
         node
     }
@@ -95,10 +94,13 @@ impl<'a> Fields<'a> {
 
     /// A map of texts, in the order in which it is written.
     pub fn pairs(&self, key: &str, found: &mut Diagnosis) -> Vec<(String, String)> {
-        self.map(key, found).iter().filter_map(|e| Some((e.key.clone(), text_of(&e.value, &e.key, found)?))).collect()
+        self.map(key, found)
+            .iter()
+            .filter_map(|(k, node)| Some((k.name.clone(), text_of(node, &k.name, found)?)))
+            .collect()
     }
 
-    pub fn map(&self, key: &str, found: &mut Diagnosis) -> &'a [Entry] {
+    pub fn map(&self, key: &str, found: &mut Diagnosis) -> &'a [(Key, Node)] {
         match self.node(key) {
             None => &[],
             Some(Node { kind: Kind::Map(entries), .. }) => entries,
@@ -153,7 +155,7 @@ impl<'a> Fields<'a> {
     /// A time of more than nothing.
     pub fn duration(&self, key: &str, found: &mut Diagnosis) -> Option<Duration> {
         let node = self.node(key)?;
-        let parsed = parse_duration(&scalar(node)).filter(|d| !d.is_zero());
+        let parsed = text::duration(&scalar(node));
         if parsed.is_none() {
             found.error_hint(
                 node.at,
@@ -225,29 +227,13 @@ fn got(node: &Node) -> String {
     }
 }
 
-/// `500ms`, `30s`, `2m`, `1h`, `7d`.
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let count: u64 = text[..digits].parse().ok()?;
-    let unit_ms: u64 = match &text[digits..] {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    // A year is more than anything here may take, and sums of times stay within a clock's range.
-    count.checked_mul(unit_ms).filter(|ms| *ms <= 366 * 86_400_000).map(Duration::from_millis)
-}
-
 /// `20/s`, `100/m`, `5/10s`.
-pub fn parse_rate(text: &str) -> Option<Rate> {
-    let (count, per) = text.split_once('/')?;
+pub fn parse_rate(rate: &str) -> Option<Rate> {
+    let (count, per) = rate.split_once('/')?;
     let count: u32 = count.parse().ok().filter(|n| *n > 0)?;
     let per = match per.starts_with(|c: char| c.is_ascii_digit()) {
-        true => parse_duration(per),
-        false => parse_duration(&format!("1{per}")),
+        true => text::duration(per),
+        false => text::duration(&format!("1{per}")),
     };
-    per.filter(|d| !d.is_zero()).map(|per| Rate { count, per })
+    per.map(|per| Rate { count, per })
 }

@@ -5,13 +5,13 @@ mod endpoint;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use contract::{Digest, Platform};
+use policies::tree::{Kind, Node};
 use serde_json::{Value, json};
 
 use super::{
-    fields::{Diagnosis, Fields, choice_of, parse_duration, text_of},
+    fields::{Diagnosis, Fields, choice_of, text_of},
     is_name,
     types::{Breaker, Dynamic, EndpointSpec, Example, Execution, PayloadLog, Places, Publish, ResourceScope, Spec},
-    yaml::{Kind, Node},
 };
 
 const KEYS: &[&str] = &[
@@ -193,7 +193,7 @@ fn payload_log(fields: &Fields<'_>, found: &mut Diagnosis) -> PayloadLog {
         let time = inner.and_then(|f| f.duration("for", found));
         return time.map_or(PayloadLog::Never, PayloadLog::For);
     };
-    let time = scalar.text.strip_prefix("for:").and_then(|t| parse_duration(t.trim()));
+    let time = scalar.text.strip_prefix("for:").and_then(|t| contract::text::duration(t.trim()));
     match (scalar.value(), time) {
         (Value::Bool(true), _) => PayloadLog::Always,
         (Value::Bool(false), _) => PayloadLog::Never,
@@ -215,13 +215,13 @@ fn deprecated(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<String> {
 
 fn dynamic(fields: &Fields<'_>, found: &mut Diagnosis) -> BTreeMap<String, Dynamic> {
     let mut out = BTreeMap::new();
-    for entry in fields.map("dynamic", found) {
-        let what = format!("'dynamic.{}'", entry.key);
-        let Some(inner) = Fields::of(&entry.value, &what, &["url", "ttl"], found) else { continue };
+    for (key, node) in fields.map("dynamic", found) {
+        let what = format!("'dynamic.{}'", key.name);
+        let Some(inner) = Fields::of(node, &what, &["url", "ttl"], found) else { continue };
         inner.required("url", &what, found);
         let url = inner.text("url", found).unwrap_or_default();
         let ttl = inner.duration("ttl", found).unwrap_or(Duration::from_secs(300));
-        out.insert(entry.key.clone(), Dynamic { url, ttl });
+        out.insert(key.name.clone(), Dynamic { url, ttl });
     }
     out
 }

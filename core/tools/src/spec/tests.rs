@@ -5,10 +5,7 @@ use std::{fmt::Write as _, time::Duration};
 use contract::Digest;
 use expect_test::{Expect, expect};
 
-use super::{
-    fields::{parse_duration, parse_rate},
-    *,
-};
+use super::{fields::parse_rate, *};
 
 /// What a file holds, and everything that is said of it.
 fn check(text: &str, expected: Expect) {
@@ -440,10 +437,10 @@ fn a_digest_is_of_the_content() {
 
 #[test]
 fn times_and_rates_have_units() {
-    assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
-    assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
+    assert_eq!(contract::text::duration("500ms"), Some(Duration::from_millis(500)));
+    assert_eq!(contract::text::duration("2m"), Some(Duration::from_secs(120)));
     for wrong in ["30", "s", "-1s", "1.5s", "1 s", "1y", "99999999999999999999s", "9999999d", ""] {
-        assert_eq!(parse_duration(wrong), None, "{wrong}");
+        assert_eq!(contract::text::duration(wrong), None, "{wrong}");
     }
     assert_eq!(parse_rate("20/s"), Some(Rate { count: 20, per: Duration::from_secs(1) }));
     assert_eq!(parse_rate("5/10s"), Some(Rate { count: 5, per: Duration::from_secs(10) }));

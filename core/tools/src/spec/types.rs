@@ -3,9 +3,8 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use contract::{Digest, Platform};
+use policies::tree::{Node, Place};
 use serde_json::Value;
-
-use super::yaml::{Node, Place};
 
 /// A tool as its owner describes it.
 #[derive(Debug, Clone)]

@@ -1,12 +1,12 @@
 //! The key `endpoint`, by type.
 
+use policies::tree::{Kind, Node, Place};
 use serde_json::{Value, json};
 
 use super::{
     super::{
         fields::{Diagnosis, Fields, choice_of, text_of},
         types::{EndpointSpec, HttpSpec, OnError, PipelineSpec, Step, StepCall},
-        yaml::{Kind, Node, Place},
     },
     METHODS,
 };
@@ -118,13 +118,13 @@ fn pipeline(node: &Node, found: &mut Diagnosis) -> Option<PipelineSpec> {
     let mut steps = Vec::new();
     for node in fields.list("steps", found) {
         let Some(step) = Fields::of(node, "a step", STEP, found) else { continue };
-        if step.entry("parallel").is_none() {
+        if step.place("parallel").is_none() {
             steps.extend(step_call(&step, &mut ids, found).map(Step::Call));
             continue;
         }
         for &key in STEP_ALONE {
-            if let Some(entry) = step.entry(key) {
-                found.error(entry.at, format!("'{key}' does not go with 'parallel': write it in the steps below"));
+            if let Some(at) = step.place(key) {
+                found.error(at, format!("'{key}' does not go with 'parallel': write it in the steps below"));
             }
         }
         let mut group = Vec::new();

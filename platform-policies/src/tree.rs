@@ -1,5 +1,7 @@
-//! YAML as a tree that knows where everything stands. Strict: no duplicate keys, no merge keys, no tags of one's own,
-//! and only what JSON knows as a value; what other readers would guess at stays text and is noted.
+//! YAML as a tree that knows where everything stands: of policies, and of the specs of tools.
+//!
+//! Strict: no duplicate keys, no merge keys, no tags of one's own, no nesting without end, and only what JSON knows as a
+//! value; what other readers would guess at stays text and is noted.
 
 use std::collections::HashMap;
 
@@ -20,21 +22,22 @@ pub struct Node {
     pub kind: Kind,
 }
 
+/// What stands there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     Scalar(Scalar),
     Seq(Vec<Node>),
-    Map(Vec<Entry>),
+    Map(Vec<(Key, Node)>),
 }
 
-/// A key of a map, and its value.
+/// A key of a map; none of a map is the same as another.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
-    pub key: String,
+pub struct Key {
+    pub name: String,
     pub at: Place,
-    pub value: Node,
 }
 
+/// A single value, as it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scalar {
     pub text: String,
@@ -192,7 +195,7 @@ impl<'a> Reader<'a> {
     }
 
     fn map(&mut self, depth: u32) -> Result<Kind, Fault> {
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<(Key, Node)> = Vec::new();
         let mut lines: HashMap<String, u32> = HashMap::new();
         loop {
             let (event, span) = self.next()?;
@@ -216,7 +219,7 @@ impl<'a> Reader<'a> {
                     format!("nothing is said of '{key}': if it belongs to the text before it, put that in quotes");
                 self.doubtful.push(Fault { at, message });
             }
-            entries.push(Entry { key: key.into_owned(), at, value });
+            entries.push((Key { name: key.into_owned(), at }, value));
         }
     }
 
@@ -268,9 +271,10 @@ fn place(lines_before: u32, line: usize, column: usize) -> Place {
 
 /// The parser's words in ours where they would not help.
 fn said(info: &str) -> String {
-    match info.contains("tab") {
-        true => format!("a tab where YAML wants spaces ({info})"),
-        false => info.to_owned(),
+    match info {
+        _ if info.contains("recursion limit") => "nested too deeply".to_owned(),
+        _ if info.contains("tab") => format!("a tab where YAML wants spaces ({info})"),
+        _ => info.to_owned(),
     }
 }
 
@@ -327,7 +331,7 @@ impl Node {
             Kind::Scalar(scalar) => scalar.value(),
             Kind::Seq(items) => items.iter().map(Node::value).collect(),
             Kind::Map(entries) => {
-                Value::Object(entries.iter().map(|e| (e.key.clone(), e.value.value())).collect::<Map<_, _>>())
+                Value::Object(entries.iter().map(|(key, node)| (key.name.clone(), node.value())).collect::<Map<_, _>>())
             }
         }
     }
@@ -346,13 +350,15 @@ impl Node {
         }
     }
 
+    /// Whether nothing is written there, or `null`.
     pub fn is_nothing(&self) -> bool {
         matches!(&self.kind, Kind::Scalar(scalar) if scalar.value().is_null())
     }
 
+    /// The value of a key, when this is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.kind {
-            Kind::Map(entries) => entries.iter().find(|e| e.key == key).map(|e| &e.value),
+            Kind::Map(entries) => entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node),
             Kind::Scalar(_) | Kind::Seq(_) => None,
         }
     }
@@ -370,9 +376,9 @@ impl Node {
                 // A key may have dots in it: the longest that fits is meant.
                 Kind::Map(entries) => entries
                     .iter()
-                    .filter_map(|e| Some((e, behind(rest, &e.key)?)))
-                    .max_by_key(|(e, _)| e.key.len())
-                    .map(|(e, after)| (&e.value, e.at, after)),
+                    .filter_map(|(key, node)| Some((key, node, behind(rest, &key.name)?)))
+                    .max_by_key(|(key, ..)| key.name.len())
+                    .map(|(key, node, after)| (node, key.at, after)),
             };
             let Some(inner) = inner else { return Err(at) };
             (node, at, rest) = inner;
