@@ -331,7 +331,7 @@ impl Failure {
             error["usage"] = json!(clean(usage));
         }
         if !self.problems.is_empty() {
-            error["problems"] = self.problems.iter().take(20).map(|p| problem_json(p)).collect();
+            error["problems"] = self.problems.iter().take(20).map(problem_json).collect();
         }
         json!({ "error": error })
     }

@@ -219,7 +219,7 @@ impl TurnCx {
         node.started_us = now_us();
         self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
         self.progress.started(&node.tool);
-        let repeatable = permitted.tool().is_repeatable();
+        let repeatable = self.snapshot.tools.is_repeatable(&permitted.tool().name);
         let path = permitted.path().clone();
         let host = TurnHost {
             cx: self,
@@ -240,6 +240,7 @@ impl TurnCx {
                 idempotency_key: &key,
                 host: &host,
                 resources: &self.inner.resources,
+                repeatable,
             },
         )
         .await;

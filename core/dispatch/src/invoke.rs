@@ -37,7 +37,7 @@ pub(crate) async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args:
     let snapshot = inner.snapshot.load_full();
     let found = snapshot.resolve(&caller, tool);
     let name = found.map_or_else(|| tool.to_owned(), |t| t.name.to_string());
-    let once = found.is_some_and(|t| !t.is_repeatable());
+    let once = found.is_some_and(|t| !snapshot.tools.is_repeatable(&t.name));
     let (args, unreadable) = match args {
         Ok(args) => (args, None),
         Err(failure) => (Value::Null, Some(failure)),

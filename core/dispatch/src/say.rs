@@ -136,7 +136,7 @@ impl<'a> Saying<'a> {
 
     fn commands_are_repeatable(&self) -> bool {
         let outcomes = self.turn.steps.iter().flatten();
-        outcomes.into_iter().all(|o| self.turn.snapshot.tools.get(&o.tool).is_none_or(|t| t.is_repeatable()))
+        outcomes.into_iter().all(|o| self.turn.snapshot.tools.is_repeatable(&o.tool))
     }
 }
 

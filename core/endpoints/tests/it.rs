@@ -220,6 +220,7 @@ impl World {
                 idempotency_key: "key",
                 host: &host,
                 resources: &self.resources,
+                repeatable: self.snapshot.is_repeatable(&call.tool),
             };
             let report = tools::run(permitted, cx).await;
             let state = if report.result.is_ok() { State::Ok } else { State::Failed };

@@ -36,6 +36,8 @@ pub struct RunCx<'a> {
     pub idempotency_key: &'a str,
     pub host: &'a dyn Host,
     pub resources: &'a Resources,
+    /// Whether the call may be run again without harm; of a pipeline its steps decide, which a tool alone cannot tell.
+    pub repeatable: bool,
 }
 
 /// How a call went.
@@ -62,7 +64,7 @@ pub async fn run(mut call: Permitted, cx: RunCx<'_>) -> Report {
     // Held until the call has ended, in this order: a call that waits for its resource keeps nobody out of the tool.
     let place = match line::place(&mut call, &cx, times.first).await {
         Ok(place) => place,
-        Err(why) => return not_run(call, why, &times, began),
+        Err(why) => return not_run(call, why, &times, began, cx.repeatable),
     };
     let queued = if place.waited { began.elapsed() } else { Duration::ZERO };
     let notes = Notes::default();
@@ -82,7 +84,6 @@ pub async fn run(mut call: Permitted, cx: RunCx<'_>) -> Report {
         }
     };
     drop(place);
-    let repeatable = tool.is_repeatable();
     let seen = notes.take();
     let mut report = Report {
         result: Ok(Value::Null),
@@ -91,7 +92,7 @@ pub async fn run(mut call: Permitted, cx: RunCx<'_>) -> Report {
         upstream_status: seen.status,
         request: Private::default(),
         marks: call.into_changes(),
-        repeatable,
+        repeatable: cx.repeatable,
     };
     settle(&mut report, &tool, end, seen, &times);
     report
@@ -129,7 +130,7 @@ impl Times {
 }
 
 /// The report of a call that found no place: nothing happened.
-fn not_run(call: Permitted, why: NoPlace, times: &Times, began: Instant) -> Report {
+fn not_run(call: Permitted, why: NoPlace, times: &Times, began: Instant, repeatable: bool) -> Report {
     let tool = call.tool().clone();
     let failure = match why {
         NoPlace::Full => say::busy(&tool.name),
@@ -143,7 +144,7 @@ fn not_run(call: Permitted, why: NoPlace, times: &Times, began: Instant) -> Repo
         upstream_status: None,
         request: Private::default(),
         marks: call.into_changes(),
-        repeatable: tool.is_repeatable(),
+        repeatable,
     }
 }
 

@@ -126,6 +126,7 @@ impl World {
     }
 
     pub async fn run_permitted(&self, call: Permitted, deadline: Instant) -> Report {
+        let repeatable = call.tool().is_repeatable();
         let cx = RunCx {
             caller: &caller(),
             turn: TurnId::new(),
@@ -134,6 +135,7 @@ impl World {
             idempotency_key: "key",
             host: &Nobody,
             resources: &self.resources,
+            repeatable,
         };
         run(call, cx).await
     }

@@ -5,7 +5,13 @@ use std::{sync::Arc, time::SystemTime};
 use contract::text;
 use policies::{ToolFacts, ToolSet};
 
-use crate::{spec::Publish, tool::Tool};
+use crate::{
+    spec::{EndpointSpec, Publish},
+    tool::Tool,
+};
+
+/// Pipelines within pipelines that are looked into; they may name each other.
+const PIPELINES_MAX: u32 = 4;
 
 /// Every tool at one time, sorted by name. Never changes.
 pub struct Snapshot {
@@ -51,6 +57,21 @@ impl Snapshot {
 
     pub fn get(&self, name: &str) -> Option<&Arc<Tool>> {
         self.index(name).map(|at| &self.tools[at])
+    }
+
+    /// Whether a call of the tool may be run again without harm. Of a pipeline that is what its steps call: nothing
+    /// that they do may be once. A step whose tool is not there does nothing.
+    pub fn is_repeatable(&self, name: &str) -> bool {
+        self.repeats(name, PIPELINES_MAX)
+    }
+
+    fn repeats(&self, name: &str, pipelines: u32) -> bool {
+        let Some(tool) = self.get(name) else { return true };
+        match &tool.spec.endpoint {
+            EndpointSpec::Pipeline(_) if pipelines == 0 => false,
+            EndpointSpec::Pipeline(pipeline) => pipeline.calls().all(|call| self.repeats(&call.tool, pipelines - 1)),
+            _ => tool.is_repeatable(),
+        }
     }
 
     /// The number by which sets of tools know a tool: its place in [`Snapshot::tools`].

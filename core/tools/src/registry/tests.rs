@@ -328,3 +328,30 @@ fn a_name_that_does_not_exist_gets_the_nearest_of_the_view() {
     assert!(snapshot.nearest("zzzzzz", &all).is_empty());
     assert!(snapshot.nearest("sleep", &ToolSet::none(snapshot.tools().len())).is_empty());
 }
+
+#[test]
+fn a_pipeline_may_be_repeated_when_all_that_it_calls_may() {
+    let desk = Desk::new();
+    let native = |name: &str, idempotent: bool| {
+        format!(
+            "name: {name}\nendpoint: {{ type: native, name: known }}\nexecution: {{ idempotent: {idempotent} }}\n---\n"
+        )
+    };
+    let pipeline = |name: &str, steps: &str| {
+        format!("name: {name}\nendpoint: {{ type: pipeline, steps: [{{ parallel: [{steps}] }}] }}\n---\n")
+    };
+    let text = [
+        native("look", true),
+        native("pay", false),
+        pipeline("looks", "{ tool: look }, { tool: not_there }"),
+        pipeline("pays", "{ tool: look }, { tool: pay }"),
+        pipeline("within", "{ tool: looks }, { tool: pays }"),
+        pipeline("round", "{ tool: about }"),
+        pipeline("about", "{ tool: round }"),
+    ];
+    desk.write("a.yaml", &text.concat());
+    let snapshot = desk.load().snapshot;
+    assert_eq!(snapshot.tools().len(), 7);
+    let repeatable: Vec<_> = snapshot.tools().iter().filter(|t| snapshot.is_repeatable(&t.name)).collect();
+    assert_eq!(repeatable.iter().map(|t| &*t.name).collect::<Vec<_>>(), ["look", "looks"]);
+}

@@ -131,6 +131,16 @@ pub struct PipelineSpec {
     pub result: Option<Value>,
 }
 
+impl PipelineSpec {
+    /// Every call of every step.
+    pub fn calls(&self) -> impl Iterator<Item = &StepCall> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Call(call) => std::slice::from_ref(call),
+            Step::Parallel(calls) => calls,
+        })
+    }
+}
+
 /// A part of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a pipeline has few steps, and most are single calls")]
