@@ -1,4 +1,5 @@
 //! Redis hangs, or dies and comes back, under load: chats are told why, nothing is lost, and it goes on at once.
+//! `E2E_AWAY=SECONDS` keeps it away for longer.
 
 use std::time::Duration;
 
@@ -12,6 +13,12 @@ use crate::{
 /// What a chat reads while nothing can be stored.
 const AWAY: &str = "I cannot take messages at present";
 const CHATS: usize = 6;
+
+/// Longer than a lease lasts.
+fn long() -> Duration {
+    let asked = std::env::var("E2E_AWAY").ok().and_then(|seconds| seconds.parse().ok());
+    Duration::from_secs(asked.unwrap_or(12))
+}
 
 #[tokio::test]
 async fn a_store_that_hangs_for_a_moment_costs_nothing() {
@@ -31,7 +38,7 @@ async fn a_store_that_hangs_for_long_is_told_of_once_in_each_conversation() {
     scene.redis().freeze();
     scene.speaks("during");
     scene.let_go();
-    tokio::time::sleep(Duration::from_secs(15)).await;
+    tokio::time::sleep(long()).await;
     scene.was_told();
     let (status, conditions) = scene.gateway.readiness().await;
     assert_eq!(status, 503, "{conditions}");
@@ -42,12 +49,12 @@ async fn a_store_that_hangs_for_long_is_told_of_once_in_each_conversation() {
 #[tokio::test]
 async fn a_store_that_is_gone_for_a_moment_and_for_long_has_lost_nothing_when_it_is_back() {
     let mut scene = Scene::new().await;
-    for (away, seconds) in [("moment", 3), ("long", 12)] {
+    for (away, time) in [("moment", Duration::from_secs(3)), ("long", long())] {
         scene.under_way().await;
         scene.redis().kill();
         scene.speaks(away);
         scene.let_go();
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        tokio::time::sleep(time).await;
         scene.was_told();
         scene.redis().restart().await;
         scene.ends_well().await;
