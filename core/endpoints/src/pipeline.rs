@@ -22,7 +22,7 @@
 
 use async_trait::async_trait;
 use contract::{Code, Effect, Failure, Outcome, Private, text};
-use minijinja::Value as Rendered;
+use minijinja::{Value as Rendered, value::merge_maps};
 use serde_json::{Map, Value, json};
 use tools::{
     Cx, Endpoint, Fault, Output, Permitted, Spec, SpecError, ToolFailure,
@@ -76,7 +76,7 @@ impl Pipeline {
         }
         match &self.spec.result {
             Some(result) => {
-                self.templates.fill(result, &run.context(None)).map_err(|why| self.unfilled("its result", &why))
+                self.templates.fill(result, &run.context()).map_err(|why| self.unfilled("its result", &why))
             }
             None => Ok(last),
         }
@@ -108,6 +108,10 @@ struct Run<'p> {
     effect: Effect,
 }
 
+fn rendered(value: Value) -> Rendered {
+    Rendered::from(minijinja::value::Serde(value))
+}
+
 /// What a step asks for.
 enum Plan {
     LeftOut,
@@ -116,18 +120,14 @@ enum Plan {
 }
 
 impl Run<'_> {
-    fn context(&self, item: Option<(usize, &Value)>) -> Rendered {
-        let mut context = json!({ "args": self.args, "steps": self.results });
-        if let Some((index, item)) = item {
-            context["item"] = item.clone();
-            context["index"] = json!(index);
-        }
-        Rendered::from(minijinja::value::Serde(context))
+    fn context(&self) -> Rendered {
+        rendered(json!({ "args": self.args, "steps": self.results }))
     }
 
     /// Runs calls at once; the results in their order, or the first failure that is not to be passed over.
     async fn step(&mut self, calls: &[StepCall], cx: &Cx<'_>) -> Result<Vec<Value>, ToolFailure> {
-        let plans: Vec<Plan> = calls.iter().map(|call| self.plan(call)).collect::<Result<_, _>>()?;
+        let context = self.context();
+        let plans: Vec<Plan> = calls.iter().map(|call| self.plan(call, &context)).collect::<Result<_, _>>()?;
         let mut children = Vec::new();
         for (call, plan) in calls.iter().zip(&plans) {
             match plan {
@@ -167,18 +167,18 @@ impl Run<'_> {
         }
     }
 
-    fn plan(&self, call: &StepCall) -> Result<Plan, ToolFailure> {
+    fn plan(&self, call: &StepCall, context: &Rendered) -> Result<Plan, ToolFailure> {
         let templates = &self.pipeline.templates;
         let unfilled = |why: Unfilled| self.pipeline.unfilled(&format!("its step '{}'", call.id), &why);
         if let Some(when) = &call.when
-            && !templates.holds(when, &self.context(None)).map_err(unfilled)?
+            && !templates.holds(when, context).map_err(unfilled)?
         {
             return Ok(Plan::LeftOut);
         }
         let Some(each) = &call.for_each else {
-            return templates.fill(&call.args, &self.context(None)).map(Plan::One).map_err(unfilled);
+            return templates.fill(&call.args, context).map(Plan::One).map_err(unfilled);
         };
-        let items = match templates.fill(each, &self.context(None)).map_err(unfilled)? {
+        let items = match templates.fill(each, context).map_err(unfilled)? {
             Value::Array(items) if items.len() <= MOST_ITEMS => items,
             Value::Array(items) => {
                 let say = format!(
@@ -194,7 +194,11 @@ impl Run<'_> {
                 return Err(unfilled(Unfilled(format!("'for_each' is {}, not a list", tools::args::kind_of(&other)))));
             }
         };
-        let args = items.iter().enumerate().map(|(n, item)| templates.fill(&call.args, &self.context(Some((n, item)))));
+        let args = items.into_iter().enumerate().map(|(n, item)| {
+            // Results may be large: each item is laid over them, not copied together with them.
+            let own = rendered(json!({ "item": item, "index": n }));
+            templates.fill(&call.args, &merge_maps([own, context.clone()]))
+        });
         args.collect::<Result<_, _>>().map(Plan::Each).map_err(unfilled)
     }
 
@@ -220,7 +224,7 @@ impl Run<'_> {
                     OnError::Fail => Err(self.failed(call, &failure)),
                     OnError::Skip => Ok(None),
                     OnError::Default(value) => {
-                        let filled = self.pipeline.templates.fill(value, &self.context(None));
+                        let filled = self.pipeline.templates.fill(value, &self.context());
                         filled.map(Some).map_err(|why| self.pipeline.unfilled("a default", &why))
                     }
                 }

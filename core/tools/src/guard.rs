@@ -189,7 +189,7 @@ fn checked(tool: &Tool, value: Value, marks: &mut Vec<String>) -> Result<Value, 
                 marks.extend(prepared.changes.into_iter().map(|change| format!("answer: {change}")));
                 prepared.args
             }
-            Err(problems) => return Err(say::returns(&tool.name, problems)),
+            Err(problems) => return Err(say::returns(&tool.name, &problems)),
         },
         Some(_) | None => value,
     };

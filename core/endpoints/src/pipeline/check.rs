@@ -62,7 +62,7 @@ impl Check<'_> {
             self.value(each, &format!("{path}.for_each"), false)?;
         }
         if let OnError::Default(value) = &call.on_error {
-            self.value(value, &format!("{path}.default"), call.for_each.is_some())?;
+            self.value(value, &format!("{path}.default"), false)?;
         }
         self.value(&call.args, &format!("{path}.args"), call.for_each.is_some())
     }

@@ -179,6 +179,7 @@ fn what_cannot_work_is_refused_when_it_is_loaded() {
         step(r#"{ tool: b, args: { x: "{{ steps.frist.x }}" } }"#),
         step(r#"{ id: later, tool: b, args: { x: "{{ steps.later }}" } }"#),
         step(r#"{ tool: b, args: { x: "{{ item }}" } }"#),
+        step(r#"{ tool: b, for_each: [1], default: "{{ item }}" }"#),
         step(r#"{ tool: b, args: { x: "{{ env.SECRET }}" } }"#),
         step(r#"{ tool: b, args: { x: "{{ oops" } }"#),
         step(r#"{ tool: b, when: "steps.nothing" }"#),
@@ -195,6 +196,7 @@ fn what_cannot_work_is_refused_when_it_is_loaded() {
         test.yaml:8:18: no step before this one is called 'frist': did you mean 'first'?
         test.yaml:8:29: no step before this one is called 'later'
         test.yaml:8:18: 'item' is there only in a step with 'for_each'
+        test.yaml:8:33: 'item' is there only in a step with 'for_each'
         test.yaml:8:18: nothing is called 'env' here: there are 'args', 'steps', and with 'for_each' also 'item' and 'index'
         test.yaml:8:18: the template is not readable: '{{ oops': syntax error: unexpected end of input, expected end of variable block
         test.yaml:8:18: no step before this one is called 'nothing'

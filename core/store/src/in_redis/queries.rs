@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     LINES_DEFAULT, now_ms,
-    rows::{has_failed, unpack_line, unpack_node},
+    rows::{has_failed, is_ended_call, unpack_line, unpack_node},
 };
 
 /// Entries of an index that are read at once.
@@ -141,7 +141,7 @@ impl Redis {
     async fn uses(&self, turn: TurnId, tool: &str) -> Result<bool, StoreDown> {
         let nodes: Vec<(String, Vec<u8>)> = self.behind.ask(cmd("HGETALL").arg(self.keys.tree(turn))).await?;
         let mut nodes = nodes.iter().filter(|(name, _)| name != LINE);
-        Ok(nodes.any(|(_, node)| unpack_node(turn, node).is_ok_and(|node| node.tool == tool)))
+        Ok(nodes.any(|(_, node)| unpack_node(turn, node).is_ok_and(|node| is_ended_call(&node) && node.tool == tool)))
     }
 
     /// Nothing older is kept.

@@ -46,11 +46,13 @@ fn doubt(failure: Failure, effect: Effect, repeatable: bool) -> Failure {
     }
 }
 
-/// The operator reads what was expected where; people only whose answer it was.
-pub fn returns(tool: &str, problems: Vec<Problem>) -> Failure {
+/// The operator reads what was expected where; people and models only whose answer it was, since what a service
+/// answers in place of what it declares may be anything: a stack trace, a key.
+pub fn returns(tool: &str, problems: &[Problem]) -> Failure {
     let lines: Vec<_> = problems.iter().take(20).map(line).collect();
-    let failure = Failure::new(Code::ReturnsInvalid, format!("'{tool}' answered something else than it declares"));
-    Failure { problems, ..failure }.effect(Effect::Unknown).cause(Private::new(lines.join("; ")))
+    Failure::new(Code::ReturnsInvalid, format!("'{tool}' answered something else than it declares"))
+        .effect(Effect::Unknown)
+        .cause(Private::new(lines.join("; ")))
 }
 
 fn line(problem: &Problem) -> String {

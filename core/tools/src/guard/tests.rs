@@ -280,8 +280,9 @@ async fn an_answer_is_checked_and_converted() {
     expect![[r#"["answer: coerced amount: \"2.5\" to 2.5"]"#]].assert_eq(&format!("{:?}", report.marks));
     let report = world.run("echo", json!({"id": 7})).await;
     check(&report, expect!["returns.invalid Unknown: 'echo' answered something else than it declares"]);
-    expect!["amount: expected number; id: expected string, got 7"]
-        .assert_eq(report.result.unwrap_err().cause.for_operator());
+    let failure = report.result.unwrap_err();
+    expect!["amount: expected number; id: expected string, got 7"].assert_eq(failure.cause.for_operator());
+    assert_eq!(failure.problems, [], "people and models see nothing of it");
 }
 
 #[tokio::test]

@@ -37,6 +37,11 @@ toolset: lab
 description: Calls the secret thing
 endpoint: { type: pipeline, steps: [{ tool: secret_thing, args: {} }] }
 ---
+name: buys
+toolset: lab
+description: Does something once
+endpoint: { type: pipeline, steps: [{ tool: once, args: { id: A } }] }
+---
 name: alone
 toolset: lab
 description: One at a time for each key
@@ -170,6 +175,16 @@ async fn a_call_by_itself_passes_the_same_gate() {
         denied.for_model(false).to_string().replace("secret_thing", "X"),
         unknown.for_model(false).to_string().replace("secret_thong", "X")
     );
+}
+
+#[tokio::test]
+async fn a_pipeline_by_itself_has_a_record_for_what_it_does_once() {
+    let gateway = gateway(&Gate::opened(), "calls_per_turn: 32").await.gateway;
+    let invoked = gateway.invoke(testkit::caller(Platform::Api), "buys", Ok(serde_json::json!({}))).await;
+    assert_eq!((invoked.outcome.state, invoked.outcome.repeatable), (State::Ok, false));
+    assert!(gateway.record(invoked.turn).await.unwrap().is_some());
+    let looked = gateway.invoke(testkit::caller(Platform::Api), "outer", Ok(serde_json::json!({}))).await;
+    assert!(looked.outcome.repeatable && gateway.record(looked.turn).await.unwrap().is_none());
 }
 
 #[tokio::test]
