@@ -170,6 +170,9 @@ impl fmt::Debug for Private {
     }
 }
 
+/// Most problems that are told at once.
+pub const PROBLEMS_MAX: usize = 30;
+
 /// One thing wrong with the arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -237,11 +240,13 @@ impl Failure {
         }
     }
 
-    /// Wrong arguments of `tool`, all problems at once.
-    pub fn invalid_args(tool: &str, problems: Vec<Problem>, usage: String) -> Self {
+    /// Wrong arguments of `tool`, all problems at once as long as they are at most [`PROBLEMS_MAX`].
+    pub fn invalid_args(tool: &str, mut problems: Vec<Problem>, usage: String) -> Self {
+        problems.truncate(PROBLEMS_MAX);
         let count = problems.len();
         let say = match count {
             1 => format!("'{tool}' cannot run with these arguments: one thing is wrong"),
+            PROBLEMS_MAX.. => format!("'{tool}' cannot run with these arguments: {count} things or more are wrong"),
             _ => format!("'{tool}' cannot run with these arguments: {count} things are wrong"),
         };
         Self { problems, usage: Some(usage), ..Self::new(Code::ArgsInvalid, say) }

@@ -425,8 +425,9 @@ fn described(edit: &Edit, before: Option<&Value>) -> String {
         path => path,
     };
     let before = before.map_or_else(String::new, problems::preview);
+    let path = text::one_line(path, problems::PATH);
     match &edit.to {
-        Some(to) => text::cut(&format!("coerced {path}: {before} to {}", problems::preview(to)), 240),
+        Some(to) => format!("coerced {path}: {before} to {}", problems::preview(to)),
         None => format!("dropped {path}: {before}"),
     }
 }

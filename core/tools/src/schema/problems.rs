@@ -2,7 +2,7 @@
 
 use std::io;
 
-use contract::{Problem, text};
+use contract::{Problem, failure::PROBLEMS_MAX, text};
 use jsonschema::{
     JsonType, ValidationError,
     error::{TypeKind, ValidationErrorKind as Kind},
@@ -11,20 +11,16 @@ use serde_json::Value;
 
 use super::{Schema, bounds::escape, shape};
 
-/// Most problems that are told at once.
-const MOST: usize = 30;
-/// Most characters of what stood there.
+/// Most faults that are looked at for them.
+const LOOKED_AT: usize = PROBLEMS_MAX * 4;
+/// Most characters of where it is, and of what stood there.
+pub(super) const PATH: usize = 120;
 const GOT: usize = 80;
 
 pub(super) fn tell(schema: &Schema, original: &Value, current: &Value, errors: &[ValidationError<'_>]) -> Vec<Problem> {
     let teller = Teller { root: &schema.source, original, current };
     let mut out = Vec::new();
-    for error in errors {
-        teller.tell(error, &mut out);
-        if out.len() > MOST * 4 {
-            break;
-        }
-    }
+    errors.iter().for_each(|error| teller.tell(error, &mut out));
     merged(out)
 }
 
@@ -47,8 +43,9 @@ fn merged(found: Vec<(u8, Problem)>) -> Vec<Problem> {
             None => out.push((weight, problem)),
         }
     }
-    out.truncate(MOST);
-    out.into_iter().map(|(_, problem)| problem).collect()
+    out.truncate(PROBLEMS_MAX);
+    // Names of fields are the sender's, and of any length.
+    out.into_iter().map(|(_, p)| Problem { path: text::one_line(&p.path, PATH), ..p }).collect()
 }
 
 struct Teller<'a> {
@@ -59,10 +56,14 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     fn tell(&self, error: &ValidationError<'_>, out: &mut Vec<(u8, Problem)>) {
+        if out.len() >= LOOKED_AT {
+            return;
+        }
         match error.kind() {
             Kind::Required { property } => self.missing(error, property, out),
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                unexpected.iter().for_each(|name| out.push((5, self.unknown_field(error, name))));
+                let told = unexpected.iter().take(LOOKED_AT);
+                out.extend(told.map(|name| (5, self.unknown_field(error, name))));
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.union(error, context, out),
             Kind::PropertyNames { error: inner } => {
@@ -138,7 +139,7 @@ impl Teller<'_> {
         let at = format!("{}/{}", error.instance_path().as_str(), escape(name));
         let got = self.original.pointer(&at).or_else(|| self.current.pointer(&at)).map(preview);
         let path = at.trim_start_matches('/').to_owned();
-        Problem { path: text::cut(&path, 120), expected: "no such field".into(), got, hint }
+        Problem { path, expected: "no such field".into(), got, hint }
     }
 
     /// Of a union that nothing fits: the kinds when the kind is wrong, else what the nearest branch lacks.
@@ -164,7 +165,7 @@ impl Teller<'_> {
             return;
         }
         let mut inner = Vec::new();
-        errors.iter().for_each(|e| self.tell(e, &mut inner));
+        errors.iter().take(LOOKED_AT).for_each(|e| self.tell(e, &mut inner));
         let form = self.form(error, n);
         let others: Vec<String> = (0..context.len()).filter(|i| *i != n).map(|i| self.form(error, i)).collect();
         let note = format!("for the form {form}; other forms: {}", listed(others.into_iter(), ", "));

@@ -220,6 +220,17 @@ fn many_faults_cost_no_more_than_their_number() {
     assert_eq!(prepared.args["x"].as_array().unwrap().len(), 4_000);
     assert_eq!((prepared.changes.len(), prepared.changes[50].as_str()), (51, "and 3950 more"));
     assert!(ints.coerce(&json!({"x": vec!["1"; 200_000]})).is_err(), "so many are not a slip");
+    let strangers: serde_json::Map<_, _> = (0..50_000).map(|n| (format!("stranger_{n}"), json!(1))).collect();
+    assert_eq!(orders().coerce(&strangers.into()).unwrap_err().len(), 30);
+    let forms = one(json!({"type": "array", "items": {"anyOf": [
+        {"type": "object", "additionalProperties": {"type": "integer"}}, {"type": "string"}]}}));
+    let faults: serde_json::Map<_, _> = (0..4_000).map(|n| (format!("k{n}"), json!("a"))).collect();
+    assert!(forms.coerce(&json!({"x": [faults]})).unwrap_err().len() <= 30);
+    let named = schema(json!({"type": "object", "additionalProperties": {"type": "integer"}}));
+    let long = "n".repeat(100_000);
+    assert_eq!(named.coerce(&json!({long.clone(): "a"})).unwrap_err()[0].path.chars().count(), 120);
+    let dropped = named.coerce(&json!({long: null})).unwrap().unwrap();
+    assert!(dropped.changes[0].len() < 300, "{} bytes", dropped.changes[0].len());
     let unions = one(json!({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}}));
     assert!(unions.coerce(&json!({"x": vec!["a"; 4_000]})).is_err());
 }
