@@ -88,11 +88,11 @@ fn texts(doc: &Doc, reply: &Reply, files: &[PartFile]) -> Vec<Part> {
     parts
 }
 
-/// The last part of a reply that takes too many messages: all of it as a file, with a word.
+/// The last part of a reply that takes too many messages: the whole of it as a file, with a word.
 fn overflow(reply: &Reply, most: usize) -> Part {
     let words = match most {
-        1 => "The answer is too long for one message: all of it is in the file.".to_owned(),
-        _ => format!("The answer is too long for {most} messages: all of it is in the file."),
+        1 => "The answer is too long for one message: it goes on in the file.".to_owned(),
+        _ => format!("The answer is too long for {most} messages: it goes on in the file."),
     };
     let file = PartFile {
         name: "reply.md".to_owned(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     failure::{Code, Failure, Layer, Problem},
     ids::TurnId,
-    text::one_line,
+    text::{self, one_line},
 };
 
 /// A failure as a person is told of it. Everything in it is fit for anybody in the conversation.
@@ -40,7 +40,8 @@ impl Notice {
             code: failure.code,
             tool: tool.map(str::to_owned),
             say: one_line(failure.say.as_str(), 500),
-            problems: failure.problems.clone(),
+            // Only what was asked can be mended by whoever asked; what a service got wrong is for operators.
+            problems: if failure.layer() == Layer::Validation { failure.problems.clone() } else { Vec::new() },
             usage: failure.usage.clone(),
             hint: failure.hint.as_ref().map_or_else(|| default_hint(failure).to_owned(), ToString::to_string),
             retry_after: failure.retry_after,
@@ -73,7 +74,7 @@ impl Notice {
             lines.push(format!("it may have happened at {}", clock(at)));
         }
         if let Some(wait) = self.retry_after {
-            lines.push(format!("try again in {} s", wait.as_millis().div_ceil(1000)));
+            lines.push(format!("try again in {}", text::wait(wait)));
         }
         lines.push(format!("code: {}", self.code));
         lines

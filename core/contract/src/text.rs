@@ -12,9 +12,14 @@ pub fn cut(text: &str, max: usize) -> String {
     out
 }
 
+/// Marks that turn the direction of the text behind them, which would then read as something else.
+fn turns_text(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// One line: control characters become spaces, runs of white space one space; cut to `max` characters.
 pub fn one_line(text: &str, max: usize) -> String {
-    let spaced = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty());
+    let spaced = text.split(|c: char| c.is_whitespace() || c.is_control() || turns_text(c)).filter(|w| !w.is_empty());
     let mut out = String::new();
     for word in spaced {
         if !out.is_empty() {
@@ -26,6 +31,15 @@ pub fn one_line(text: &str, max: usize) -> String {
         }
     }
     cut(&out, max)
+}
+
+/// A wait in words, rounded up: `3 s`, `5 min`, `4 h`.
+pub fn wait(wait: Duration) -> String {
+    match wait.as_secs() + u64::from(wait.subsec_nanos() > 0) {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3_600)),
+    }
 }
 
 /// Most error characters that a model is shown.
@@ -198,6 +212,14 @@ mod tests {
         assert_eq!(cut("日本語", 2), "日…");
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(one_line("a\n\u{0} b\tc", 10), "a b c");
+        assert_eq!(one_line("exe\u{202e}gpj\u{2066}", 10), "exe gpj");
+    }
+
+    #[test]
+    fn waits_are_said_in_words() {
+        assert_eq!(wait(Duration::from_millis(2_100)), "3 s");
+        assert_eq!(wait(Duration::from_secs(300)), "5 min");
+        assert_eq!(wait(Duration::from_secs(13_938)), "4 h");
     }
 
     #[test]

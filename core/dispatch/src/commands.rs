@@ -4,7 +4,7 @@
 //! Several commands on lines of their own are one batch. Allowed precedes well-formed: arguments are read only
 //! once the tool is known to be in the caller's view, so reading is a step apart from splitting.
 
-use contract::{Code, Failure, Problem, TurnId};
+use contract::{Code, Failure, Problem, TurnId, failure::PROBLEMS_MAX};
 use serde_json::{Map, Value};
 
 /// One command of a message.
@@ -48,14 +48,21 @@ pub fn read(text: &str) -> Option<Vec<Command>> {
     let text = text.trim();
     command_head(text)?;
     let mut commands: Vec<(String, String)> = Vec::new();
+    // Follows the last command from line to line, so that reading takes no longer than the text is long.
+    let mut scan = Scan::default();
     for line in text.lines() {
-        let open = commands.last().is_some_and(|(_, rest)| is_open(rest));
-        match command_head(line.trim_start()).filter(|_| !open) {
-            Some((name, rest)) => commands.push((name, rest.to_owned())),
+        match command_head(line.trim_start()).filter(|_| !scan.is_open()) {
+            Some((name, rest)) => {
+                scan = Scan::default();
+                scan.feed_all(rest);
+                commands.push((name, rest.to_owned()));
+            }
             None => {
                 if let Some((_, rest)) = commands.last_mut() {
                     rest.push('\n');
                     rest.push_str(line);
+                    scan.feed('\n');
+                    scan.feed_all(line);
                 }
             }
         }
@@ -86,13 +93,6 @@ fn command_head(line: &str) -> Option<(String, &str)> {
     (!name.is_empty() && name.len() <= 64 && ends_well).then(|| (name.to_ascii_lowercase(), rest))
 }
 
-/// Whether a quote, brace or bracket is still open, so that the next line belongs to it.
-fn is_open(rest: &str) -> bool {
-    let mut scan = Scan::default();
-    rest.chars().for_each(|c| scan.feed(c));
-    scan.quoted || scan.depth > 0
-}
-
 /// Follows quotes and brackets through a text.
 #[derive(Default)]
 struct Scan {
@@ -102,6 +102,15 @@ struct Scan {
 }
 
 impl Scan {
+    /// Whether a quote, brace or bracket is still open, so that what follows belongs to it.
+    fn is_open(&self) -> bool {
+        self.quoted || self.depth > 0
+    }
+
+    fn feed_all(&mut self, text: &str) {
+        text.chars().for_each(|c| self.feed(c));
+    }
+
     fn feed(&mut self, c: char) {
         if self.escaped {
             self.escaped = false;
@@ -148,7 +157,7 @@ fn words(rest: &str) -> Vec<Word> {
         }
         let mut raw = String::new();
         let mut scan = Scan::default();
-        while let Some(c) = chars.next_if(|c| scan.quoted || scan.depth > 0 || !c.is_whitespace()) {
+        while let Some(c) = chars.next_if(|c| scan.is_open() || !c.is_whitespace()) {
             scan.feed(c);
             raw.push(c);
         }
@@ -267,7 +276,7 @@ impl<'a> Filling<'a> {
                 text.push(' ');
                 text.push_str(&word.value);
             }
-            _ => self.problem("", "arguments as key=value here", &word.value, Some(self.usage.to_owned())),
+            _ => self.problem("", "arguments as key=value here", &word.value, None),
         }
     }
 
@@ -300,6 +309,9 @@ impl<'a> Filling<'a> {
     }
 
     fn problem(&mut self, path: &str, expected: &str, got: &str, hint: Option<String>) {
+        if self.problems.len() >= PROBLEMS_MAX {
+            return;
+        }
         let got = Some(format!("'{}'", contract::text::one_line(got, 80)));
         self.problems.push(Problem { path: path.to_owned(), expected: expected.to_owned(), got, hint });
     }
@@ -389,6 +401,16 @@ mod tests {
         assert!(args("{\"city\": \"a\"").is_err());
         let unclear = args("Paris note 3").unwrap_err();
         assert_eq!(unclear.problems[0].hint.as_deref(), Some("write days=3, or put the whole text in quotes"));
+    }
+
+    #[test]
+    fn what_is_open_is_followed_over_lines_and_no_list_of_problems_is_endless() {
+        assert_eq!(names("/a {\n/b 1\n}\n/c [\n\n]\n/d").len(), 3);
+        let lines = "\n/x".repeat(200_000);
+        assert_eq!(names(&format!("/note \"{lines}\"")), [("note".to_owned(), format!("\"{lines}\""))]);
+        let unclear = arguments("t", &"word ".repeat(10_000), &json!({"type": "object"}), "/t").unwrap_err();
+        assert_eq!((unclear.problems.len(), unclear.problems[0].hint.as_deref()), (PROBLEMS_MAX, None));
+        assert_eq!(unclear.say.as_str(), "'t' cannot run with these arguments: 30 things or more are wrong");
     }
 
     proptest::proptest! {

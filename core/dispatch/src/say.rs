@@ -26,6 +26,8 @@ pub(crate) struct Saying<'a> {
     in_lines: bool,
     failures: Vec<(Failure, bool)>,
     ran: usize,
+    /// Calls beyond the limit since it was said.
+    unsaid: usize,
 }
 
 impl<'a> Saying<'a> {
@@ -40,6 +42,7 @@ impl<'a> Saying<'a> {
             in_lines: false,
             failures: Vec::new(),
             ran: 0,
+            unsaid: 0,
         }
     }
 
@@ -92,6 +95,11 @@ impl<'a> Saying<'a> {
     }
 
     fn failure(&mut self, outcome: &Outcome, failure: &Failure) {
+        // A thousand commands too many are not a thousand times the same answer.
+        if failure.code == Code::LimitReached && self.failures.last().is_some_and(|(last, _)| last == failure) {
+            self.unsaid += 1;
+            return;
+        }
         if self.many {
             self.text(&format!("**{}.** `{}`", self.answered, text::one_line(&outcome.tool, 64)));
         }
@@ -108,6 +116,11 @@ impl<'a> Saying<'a> {
     }
 
     pub fn reply(mut self) -> Reply {
+        match self.unsaid {
+            0 => {}
+            1 => self.text("The same holds for 1 more command."),
+            more => self.text(&format!("The same holds for {more} more commands.")),
+        }
         if self.content.is_empty() {
             self.content.push(Content::Plain("(no output)".into()));
         }
@@ -327,11 +340,11 @@ pub(crate) fn nearest_tools<'a>(list: &'a ToolList, said: &str, most: usize) -> 
 
 /// The words when a reference is not known to the one who asks.
 pub(crate) fn no_such_reference(reference: &str, turn: TurnId) -> Content {
-    let failure = Failure::new(
-        Code::InputRefused,
-        format!("there is no request '{}' that you can look at", text::one_line(reference, 40)),
-    )
-    .hint("a reference stands at the end of each answer");
+    let words = match text::one_line(reference, 40) {
+        none if none.is_empty() => "say which request: /trace REFERENCE".to_owned(),
+        some => format!("there is no request '{some}' that you can look at"),
+    };
+    let failure = Failure::new(Code::InputRefused, words).hint("a reference stands at the end of each answer");
     Content::Notice(Notice::of(&failure, None, Some(turn)))
 }
 

@@ -29,6 +29,11 @@ fn size(value: &Value) -> usize {
     value.to_string().chars().count()
 }
 
+/// Fields say what an answer is, so more of them are kept than of a list's items.
+fn fields_of(items: usize) -> usize {
+    items.saturating_mul(2).max(4)
+}
+
 fn shorten(value: Value, text: usize, items: usize) -> Value {
     match value {
         Value::String(long) => Value::String(contract::text::cut(&long, text)),
@@ -41,7 +46,16 @@ fn shorten(value: Value, text: usize, items: usize) -> Value {
             }
             Value::Array(list)
         }
-        Value::Object(map) => Value::Object(map.into_iter().map(|(k, v)| (k, shorten(v, text, items))).collect()),
+        Value::Object(map) => {
+            let more = map.len().saturating_sub(fields_of(items));
+            let kept = map.into_iter().take(fields_of(items));
+            let mut map: serde_json::Map<_, _> =
+                kept.map(|(k, v)| (contract::text::cut(&k, text), shorten(v, text, items))).collect();
+            if more > 0 {
+                map.insert("…".into(), json!(format!("and {more} more")));
+            }
+            Value::Object(map)
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
 }
@@ -62,6 +76,14 @@ mod tests {
         assert_eq!(cut["id"], "A-17");
         assert!(cut["items"].as_array().unwrap().last().unwrap().as_str().unwrap().contains("more"));
         assert_eq!(marks.len(), 1);
+    }
+
+    #[test]
+    fn an_object_of_many_fields_keeps_its_first() {
+        let large: serde_json::Map<_, _> = (0..2_000).map(|n| (format!("key_{n}"), json!("v".repeat(50)))).collect();
+        let cut = fit(large.into(), 500, &mut Vec::new());
+        let text = cut.to_string();
+        assert!(text.starts_with(r#"{"key_0":"vv"#) && text.ends_with(r#" more"}"#) && text.len() <= 502, "{text}");
     }
 
     proptest! {

@@ -275,7 +275,7 @@ fn too_many_messages_become_a_file() {
     let parts = reply(&long);
     assert_eq!(parts.len(), 2);
     assert_eq!(parts[1].files[0].name, "reply.md");
-    assert_eq!(parts[1].plain, "The answer is too long for 2 messages: all of it is in the file.");
+    assert_eq!(parts[1].plain, "The answer is too long for 2 messages: it goes on in the file.");
     assert!(parts[1].files[0].bytes.starts_with(b"word word"));
     let fits = Reply { most_messages: Some(1), ..Reply::text("word ".repeat(500)) };
     assert!(matches!(reply(&fits).as_slice(), [part] if part.files.is_empty()));

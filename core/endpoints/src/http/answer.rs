@@ -58,12 +58,15 @@ impl Reader {
     }
 
     fn understood(&self, headers: &HeaderMap, body: &[u8]) -> Result<Value, ToolFailure> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        if is_no_text(&kind, body) {
+            return Err(self.no_text(&kind, body.len()));
+        }
         let text = String::from_utf8_lossy(body);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if text.trim().is_empty() {
             return Ok(Value::Null);
         }
-        let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
         let may_be_json = kind.contains("json") || kind.is_empty() || text.trim_start().starts_with(['{', '[']);
         let parsed = if may_be_json || self.wants_json { args::parse_keeping_digits(text).ok() } else { None };
         match parsed {
@@ -95,7 +98,8 @@ impl Reader {
             |why: &str| ToolFailure::new(Fault::Refused, format!("'{tool}' refused the request: {why} ({code})"));
         match code {
             429 => {
-                let when = wait.map(|w| format!("; it can be asked again in {}", in_words(w))).unwrap_or_default();
+                let when =
+                    wait.map(|w| format!("; it can be asked again in {}", contract::text::wait(w))).unwrap_or_default();
                 ToolFailure::new(Fault::RateLimited, format!("'{tool}' is asked too often{when}"))
             }
             300..=399 => ToolFailure::new(
@@ -113,7 +117,7 @@ impl Reader {
             413 => refused("it is too large"),
             400..=499 => refused("it says no"),
             503 => {
-                let when = wait.map(|w| format!("; try again in {}", in_words(w))).unwrap_or_default();
+                let when = wait.map(|w| format!("; try again in {}", contract::text::wait(w))).unwrap_or_default();
                 ToolFailure::new(Fault::Failed, format!("'{tool}' is not available at the moment ({code}){when}"))
             }
             500..=599 => ToolFailure::new(Fault::Failed, format!("'{tool}' failed on its own side ({code})")),
@@ -123,6 +127,13 @@ impl Reader {
 
     fn summary(&self, text: &str) -> String {
         redact::text(text, &self.secrets, SUMMARY)
+    }
+
+    fn no_text(&self, kind: &str, size: usize) -> ToolFailure {
+        let cause = format!("{size} bytes of {} are no text", contract::text::one_line(kind, 60));
+        ToolFailure::new(Fault::Broken, format!("'{}' answered with a file or an image, not with text", self.tool))
+            .hint("such answers cannot be shown yet; an operator can look at the reference")
+            .cause(Private::new(cause))
     }
 
     fn too_long(&self) -> ToolFailure {
@@ -146,6 +157,18 @@ impl Reader {
         ToolFailure::new(Fault::Broken, format!("the connection to '{tool}' broke before its answer was complete"))
             .cause(cause)
     }
+}
+
+/// Whether bytes are something else than text with a slip: they say so, or every tenth is no character.
+fn is_no_text(kind: &str, body: &[u8]) -> bool {
+    let Err(_) = std::str::from_utf8(body) else { return false };
+    let binary =
+        ["image/", "audio/", "video/", "font/", "application/octet-stream", "application/pdf", "application/zip"];
+    if binary.iter().any(|start| kind.starts_with(start)) {
+        return true;
+    }
+    let broken: usize = body.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
+    broken > 16 && broken > body.len() / 10 && !kind.starts_with("text/")
 }
 
 /// The beginning of an error's body; whatever comes within a second.
@@ -181,17 +204,19 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(wait.min(LONGEST_WAIT))
 }
 
-fn in_words(wait: Duration) -> String {
-    match wait.as_secs() + u64::from(wait.subsec_nanos() > 0) {
-        seconds @ 0..=119 => format!("{seconds} s"),
-        seconds @ 120..=7_199 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h", seconds.div_ceil(3_600)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_not_shown_as_text() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert!(
+            is_no_text("image/png", b"\x89PNG\r\n") && is_no_text("", &all) && is_no_text("application/json", &all)
+        );
+        assert!(!is_no_text("image/svg+xml", b"<svg/>") && !is_no_text("application/octet-stream", b"plain"));
+        assert!(!is_no_text("", b"caf\xe9, one slip in a text") && !is_no_text("text/plain", &all));
+    }
 
     #[test]
     fn a_wait_is_seconds_or_a_date() {
@@ -204,12 +229,5 @@ mod tests {
         for bad in ["-1", "soon", "NaN", "inf", ""] {
             assert_eq!(wait(bad), None, "{bad}");
         }
-    }
-
-    #[test]
-    fn waits_are_said_in_words() {
-        assert_eq!(in_words(Duration::from_millis(2_100)), "3 s");
-        assert_eq!(in_words(Duration::from_secs(300)), "5 min");
-        assert_eq!(in_words(Duration::from_secs(13_938)), "4 h");
     }
 }

@@ -53,7 +53,7 @@ fn is_secret_word(word: &str) -> bool {
 
 /// Text of others, on one line, with the known secrets and what looks like one masked.
 pub fn text(raw: &str, known: &[String], most: usize) -> String {
-    let mut masked = raw.to_owned();
+    let mut masked = without_named(raw);
     for secret in known {
         masked = masked.replace(secret.as_str(), MASK);
     }
@@ -73,6 +73,43 @@ pub fn text(raw: &str, known: &[String], most: usize) -> String {
             matches!(word.to_ascii_lowercase().as_str(), "bearer" | "basic") || (after_scheme && word.is_empty());
     }
     text::one_line(&out, most)
+}
+
+/// Text with the values of `password=…`, `"password": "…"` and `password: …` masked.
+fn without_named(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['=', ':']) {
+        let (before, after) = rest.split_at(at);
+        let name = before.trim_end().trim_end_matches(['"', '\'']);
+        let name = name.rsplit(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).next();
+        let value = after[1..].trim_start_matches(' ');
+        out.push_str(before);
+        out.push_str(&after[..after.len() - value.len()]);
+        rest = value;
+        // Behind a scheme stands the secret, which is masked with the words.
+        let is_scheme =
+            ["bearer ", "basic "].iter().any(|s| value.get(..s.len()).is_some_and(|v| v.eq_ignore_ascii_case(s)));
+        if name.is_some_and(tells) && !is_scheme {
+            let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+            let inner = value.strip_prefix(['"', '\'']).unwrap_or(value);
+            let end = match quote {
+                Some(quote) => inner.find(quote),
+                None => inner.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '&' | '}' | ')' | '<')),
+            };
+            out.extend(quote);
+            rest = &inner[end.unwrap_or(inner.len())..];
+            out.push_str(if rest.len() == inner.len() { "" } else { MASK });
+        }
+    }
+    out + rest
+}
+
+/// Names whose value is a secret in any prose; `code` and `session` say too much else there.
+fn tells(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['-', '_', '.'], "");
+    let parts = ["apikey", "accesskey", "token", "secret", "password", "passwd", "pwd", "signature", "credential"];
+    parts.iter().any(|part| name.ends_with(part))
 }
 
 /// The address with the values of secret parameters, user names and key-like segments masked.
@@ -137,6 +174,12 @@ mod tests {
             ("Authorization: Bearer abc", "Authorization: Bearer ***"),
             ("{\"token\":\"eyJhbGciOi.x.y\"}", "{\"token\":\"***\"}"),
             ("password hunter2!", "password ***!"),
+            ("login failed: password=hunter3, user=bob", "login failed: password=***, user=bob"),
+            ("{\"user\": \"bob\", \"password\": \"open sesame\"}", "{\"user\": \"bob\", \"password\": \"***\"}"),
+            ("{'api_key':'abc'} db_password: x, next", "{'api_key':'***'} db_password: ***, next"),
+            ("token: Bearer abc", "token: Bearer ***"),
+            ("password=", "password="),
+            ("Unexpected token < in JSON; bad token 'x'", "Unexpected token < in JSON; bad token 'x'"),
             ("/bot123456:AAF-abcdefghijklmnopqrst/sendMessage", "/***/sendMessage"),
             (
                 "order A-17 of 2026-01-31 is 123e4567-e89b-12d3-a456-426614174000",
