@@ -183,6 +183,7 @@ fn headers(spec: &Spec, http: &HttpSpec) -> Result<(HeaderMap, Vec<HeaderName>),
             keys.push(parsed);
             continue;
         }
+        sent_as_written(spec, &at, value)?;
         let mut value: HeaderValue = value
             .trim()
             .parse()
@@ -191,6 +192,20 @@ fn headers(spec: &Spec, http: &HttpSpec) -> Result<(HeaderMap, Vec<HeaderName>),
         headers.append(parsed, value);
     }
     Ok((headers, keys))
+}
+
+/// A header is sent as it is written, so what asks to be filled in or looked up is refused rather than sent.
+fn sent_as_written(spec: &Spec, at: &str, value: &str) -> Result<(), SpecError> {
+    let is_reference = |word: &str| ["env:", "file:", "exec:", "vault:"].iter().any(|scheme| word.starts_with(scheme));
+    if value.split_whitespace().any(is_reference) {
+        let error = spec.error_at(at, "a header is sent as it is written, and nothing is looked up for it");
+        return Err(error.hint("secrets are for 'credential', which is not active in this version"));
+    }
+    let parameters = spec.parameters.get("properties").and_then(Value::as_object);
+    match parameters.into_iter().flat_map(Map::keys).find(|name| value.contains(&format!("{{{name}}}"))) {
+        Some(name) => Err(spec.error_at(at, format!("'{{{name}}}' is filled in only in 'url', not in a header"))),
+        None => Ok(()),
+    }
 }
 
 fn carrier(spec: &Spec, method: &Method, headers: &HeaderMap) -> Result<Carrier, SpecError> {

@@ -398,6 +398,8 @@ fn what_cannot_work_is_refused_when_it_is_loaded() {
         refused("{ url: \"http://h.test/\", headers: { \"a b\": x } }"),
         refused("{ url: \"http://h.test/\", headers: { x: \"a\\nb\" } }"),
         refused("{ url: \"http://h.test/\", headers: { Host: x } }"),
+        refused("{ url: \"http://h.test/\", headers: { authorization: \"Bearer env:TOKEN\" } }"),
+        refused("{ url: \"http://h.test/\", headers: { x-order: \"order {order_id}\" } }"),
         refused("{ url: \"http://h.test/\", method: POST, headers: { content-type: text/xml } }"),
         refused("{ url: \"http://h.test/{order_id}?x={b}\" }"),
     ];
@@ -412,6 +414,8 @@ fn what_cannot_work_is_refused_when_it_is_loaded() {
         test.yaml:4:47: 'a b' cannot be a header's name
         test.yaml:4:47: the value of the header 'x' is not fit to be sent
         test.yaml:4:47: the header 'Host' is the gateway's to set
+        test.yaml:4:47: a header is sent as it is written, and nothing is looked up for it: secrets are for 'credential', which is not active in this version
+        test.yaml:4:47: '{order_id}' is filled in only in 'url', not in a header
         test.yaml:4:50: bodies of the type 'text/xml' cannot be made: use application/json or application/x-www-form-urlencoded
         fits
     "#]].assert_eq(&(lines.join("\n") + "\n"));
