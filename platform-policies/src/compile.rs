@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use contract::{Platform, text};
+use contract::{Finding, Platform, text};
 
 use crate::{
-    Compiled, ConfigError, Policies, ToolFacts, ToolSet,
+    Compiled, Policies, ToolFacts, ToolSet,
     compiled::{BoundRule, BoundRules, BoundScoped, BoundTenant},
     reader::did_you_mean,
     rules::{Block, Mark, RuleSet, Scoped, What, Who},
@@ -14,7 +14,7 @@ use crate::{
 impl Policies {
     /// Binds the rules to tools. A toolset or tool that does not exist is an error where it is allowed and a warning
     /// where it is denied, approved or kept for some; warnings are given beside the result.
-    pub fn compile(&self, tools: &[ToolFacts]) -> Result<(Compiled, Vec<ConfigError>), Vec<ConfigError>> {
+    pub fn compile(&self, tools: &[ToolFacts]) -> Result<(Compiled, Vec<Finding>), Vec<Finding>> {
         let tools = by_name(tools);
         let (errors, warnings) = self.unknown_names(&tools);
         if errors.is_empty() { Ok(self.bind(tools, warnings)) } else { Err(errors) }
@@ -22,13 +22,13 @@ impl Policies {
 
     /// [`Policies::compile`] while some tools are quarantined: an allowed name that is missing may be one of theirs, so
     /// it is a warning. It allows nothing, and the other tools stay offered.
-    pub fn compile_with_quarantine(&self, tools: &[ToolFacts]) -> (Compiled, Vec<ConfigError>) {
+    pub fn compile_with_quarantine(&self, tools: &[ToolFacts]) -> (Compiled, Vec<Finding>) {
         let tools = by_name(tools);
         let (errors, warnings) = self.unknown_names(&tools);
         self.bind(tools, [errors, warnings].concat())
     }
 
-    fn bind(&self, tools: Vec<ToolFacts>, mut warnings: Vec<ConfigError>) -> (Compiled, Vec<ConfigError>) {
+    fn bind(&self, tools: Vec<ToolFacts>, mut warnings: Vec<Finding>) -> (Compiled, Vec<Finding>) {
         warnings.extend(self.undeclared_labels(&tools));
         let platforms = Platform::ALL.map(|platform| {
             let rules = self.platforms.iter().find(|(own, _)| *own == platform)?;
@@ -58,7 +58,7 @@ impl Policies {
         sets.flat_map(RuleSet::blocks)
     }
 
-    fn unknown_names(&self, tools: &[ToolFacts]) -> (Vec<ConfigError>, Vec<ConfigError>) {
+    fn unknown_names(&self, tools: &[ToolFacts]) -> (Vec<Finding>, Vec<Finding>) {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         for block in self.blocks() {
             errors.extend(block.allow.iter().flat_map(|allow| &allow.marks).filter_map(|mark| unknown(mark, tools)));
@@ -67,14 +67,14 @@ impl Policies {
         (errors, warnings)
     }
 
-    fn undeclared_labels(&self, tools: &[ToolFacts]) -> Vec<ConfigError> {
+    fn undeclared_labels(&self, tools: &[ToolFacts]) -> Vec<Finding> {
         let known = || self.labels.names.iter().map(|(name, _)| name.as_str());
         let mut found = Vec::new();
         for tool in tools {
             for label in tool.labels.iter().filter(|label| known().all(|name| *name != ***label)) {
                 let message = format!("tool '{}' has the label '{label}', which is not declared here", tool.name);
                 let (file, hint) = (self.labels.file.to_string(), did_you_mean(label, known()));
-                found.push(ConfigError { file, line: 1, column: 1, message, hint });
+                found.push(Finding { file, line: 1, column: 1, message, hint });
             }
         }
         found
@@ -89,7 +89,7 @@ fn by_name(tools: &[ToolFacts]) -> Vec<ToolFacts> {
 }
 
 /// Labels that rules name and nobody declared.
-pub(crate) fn unknown_labels(policies: &Policies) -> Vec<ConfigError> {
+pub(crate) fn unknown_labels(policies: &Policies) -> Vec<Finding> {
     let known = || policies.labels.names.iter().map(|(name, _)| name.as_str());
     let labels = policies.blocks().flat_map(restrictions).filter(|mark| mark.what == What::Label);
     let undeclared = labels.filter(|mark| known().all(|name| name != mark.name));
@@ -112,7 +112,7 @@ fn restrictions(block: &Block) -> impl Iterator<Item = &Mark> {
 /// The toolset that every installation has, with or without tools in it.
 const DEFAULT_TOOLSET: &str = "default";
 
-fn unknown(mark: &Mark, tools: &[ToolFacts]) -> Option<ConfigError> {
+fn unknown(mark: &Mark, tools: &[ToolFacts]) -> Option<Finding> {
     let known: Vec<&str> = match mark.what {
         What::Label => return None,
         What::Tool => tools.iter().map(|tool| &*tool.name).collect(),

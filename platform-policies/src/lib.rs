@@ -7,7 +7,6 @@
 mod block;
 mod compile;
 mod compiled;
-mod error;
 mod explain;
 mod load;
 mod manner;
@@ -16,15 +15,16 @@ mod permit;
 mod reader;
 mod rules;
 mod set;
+mod source;
 pub mod tree;
 mod verdict;
 
 pub use compiled::{Compiled, ToolFacts};
-pub use error::{ConfigError, Source};
 pub use load::{Loaded, Policies};
 pub use manner::{Detail, ExecutionMode, Gate, Gating, Limits, Manner, Mentions, Replies};
 pub use permit::{Permit, Rights, permit, permit_in};
 pub use set::ToolSet;
+pub use source::Source;
 pub use verdict::{BUILT_IN, PolicyLayer, Refusal, RefusalKind, Rule, Verdict};
 
 pub(crate) const LABELS: &str = include_str!("../labels.yaml");

@@ -2,10 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
-use contract::Platform;
+use contract::{Finding, Platform};
 
 use crate::{
-    ConfigError, PolicyLayer, Rule, Source, block,
+    PolicyLayer, Rule, Source, block,
     names::{Names, Takes},
     reader::{self, Reader, START},
     rules::{Place, RuleSet, Scoped, Tenant, TenantPlace, Who},
@@ -32,15 +32,15 @@ pub(crate) struct Labels {
 #[derive(Debug)]
 pub struct Loaded {
     pub policies: Policies,
-    pub warnings: Vec<ConfigError>,
+    pub warnings: Vec<Finding>,
 }
 
 impl Policies {
     /// Every `*.yaml` of a folder; its file names are shown as `folder/file`.
-    pub fn load(dir: &Path) -> Result<Loaded, Vec<ConfigError>> {
+    pub fn load(dir: &Path) -> Result<Loaded, Vec<Finding>> {
         let unread = |path: &Path, error: &std::io::Error| {
             let (file, message) = (path.display().to_string(), format!("cannot be read: {error}"));
-            vec![ConfigError { file, line: 1, column: 1, message, hint: None }]
+            vec![Finding { file, line: 1, column: 1, message, hint: None }]
         };
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(dir).map_err(|error| unread(dir, &error))? {
@@ -58,7 +58,7 @@ impl Policies {
                 Some("yml") => {
                     let hint = Some("policy files end in .yaml".to_owned());
                     let message = "this file is not read".to_owned();
-                    overlooked.push(ConfigError { file, line: 1, column: 1, message, hint });
+                    overlooked.push(Finding { file, line: 1, column: 1, message, hint });
                 }
                 _ => {}
             }
@@ -70,7 +70,7 @@ impl Policies {
 
     /// Files named `tenants.yaml` and `labels.yaml` are what they say, every other one is a platform's. Without
     /// `labels.yaml` the shipped labels count.
-    pub fn parse(files: &[Source]) -> Result<Loaded, Vec<ConfigError>> {
+    pub fn parse(files: &[Source]) -> Result<Loaded, Vec<Finding>> {
         let mut parsed = Parsed::default();
         for source in files {
             parsed.file(source);
@@ -110,8 +110,8 @@ struct Parsed {
     platforms: Vec<(Platform, Arc<RuleSet>)>,
     tenants: Vec<Arc<Tenant>>,
     labels: Option<Labels>,
-    errors: Vec<ConfigError>,
-    warnings: Vec<ConfigError>,
+    errors: Vec<Finding>,
+    warnings: Vec<Finding>,
 }
 
 impl Parsed {
@@ -124,7 +124,7 @@ impl Parsed {
                 _ => self.platform(&mut reader, &tree),
             }
         }
-        let place = |error: &ConfigError| (error.line, error.column);
+        let place = |error: &Finding| (error.line, error.column);
         reader.errors.sort_by_key(place);
         reader.warnings.sort_by_key(place);
         self.errors.append(&mut reader.errors);
@@ -256,7 +256,7 @@ fn tenant_place(reader: &mut Reader, tree: &Node) -> Option<TenantPlace> {
     (reader.errors.len() == errors).then_some(TenantPlace { platform, space, conversation, place })
 }
 
-fn tenants_that_meet(tenants: &[Arc<Tenant>]) -> Vec<ConfigError> {
+fn tenants_that_meet(tenants: &[Arc<Tenant>]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (n, tenant) in tenants.iter().enumerate() {
         for earlier in &tenants[..n] {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use contract::text;
+use contract::{Finding, text};
 use serde_json::Value;
 
 use crate::{
-    ConfigError, Source,
+    Source,
     tree::{self, Key, Kind, Node, Place},
 };
 
@@ -44,8 +44,8 @@ fn kind(node: &Node) -> String {
 /// Reads the trees of one file and collects what is wrong, so that all of it is told at once.
 pub(crate) struct Reader {
     pub file: Arc<str>,
-    pub errors: Vec<ConfigError>,
-    pub warnings: Vec<ConfigError>,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
 }
 
 impl Reader {
@@ -61,9 +61,9 @@ impl Reader {
         self.warnings.push(self.finding(at, message, hint));
     }
 
-    pub fn finding(&self, at: Place, message: impl Into<String>, hint: Option<String>) -> ConfigError {
+    pub fn finding(&self, at: Place, message: impl Into<String>, hint: Option<String>) -> Finding {
         let (line, column) = at;
-        ConfigError { file: self.file.to_string(), line, column, message: message.into(), hint }
+        Finding { file: self.file.to_string(), line, column, message: message.into(), hint }
     }
 
     fn expected(&mut self, tree: &Node, what: &str, expected: &str) {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use contract::{Caller, Platform};
+use contract::{Caller, Finding, Platform};
 
 use crate::{
-    ConfigError, ExecutionMode, PolicyLayer, Rule, ToolFacts,
+    ExecutionMode, PolicyLayer, Rule, ToolFacts,
     manner::{Detail, Gate, Mentions},
 };
 
@@ -17,9 +17,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub fn finding(&self, message: String, hint: Option<String>) -> ConfigError {
+    pub fn finding(&self, message: String, hint: Option<String>) -> Finding {
         let (line, column) = self.at;
-        ConfigError { file: self.file.to_string(), line, column, message, hint }
+        Finding { file: self.file.to_string(), line, column, message, hint }
     }
 
     pub fn rule(&self, layer: PolicyLayer, rule: String) -> Rule {

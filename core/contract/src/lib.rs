@@ -2,11 +2,12 @@
 //!
 //! Reading order: [`ids`] and [`place`] say who and where; [`message`] and [`reply`] what goes in and out;
 //! [`call`], [`failure`] and [`node`] what a turn does and how it is recorded; [`seams`] what an adapter is
-//! given and fills; [`records`] what a store keeps. No I/O, no runtime, no platform SDK.
+//! given and fills; [`records`] what a store keeps; [`finding`] what is said of files. No I/O, no runtime, no platform SDK.
 
 pub mod call;
 pub mod digest;
 pub mod failure;
+pub mod finding;
 pub mod ids;
 pub mod message;
 pub mod node;
@@ -20,6 +21,7 @@ pub mod text;
 pub use call::{Call, Outcome, State};
 pub use digest::Digest;
 pub use failure::{Code, Effect, Failure, Layer, Private, Problem, Public};
+pub use finding::Finding;
 pub use ids::{CallId, CallPath, DeliveryKey, SessionKey, TurnId};
 pub use message::{FileRef, Heard, Kind, Message, Quote};
 pub use node::{Node, NodeKind, Place};

@@ -15,14 +15,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use contract::{Effect, Private};
+use contract::{Effect, Finding, Private};
 use reqwest::{
     Client, Method, Request, Url,
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value};
 use tools::{
-    Cx, Endpoint, Output, Permitted, Spec, SpecError, ToolFailure,
+    Cx, Endpoint, Output, Permitted, Spec, ToolFailure,
     spec::{HttpSpec, KEY_MARK},
 };
 
@@ -60,7 +60,7 @@ enum Carrier {
 }
 
 impl Http {
-    pub fn build(spec: &Spec, http: &HttpSpec, client: Client) -> Result<Self, SpecError> {
+    pub fn build(spec: &Spec, http: &HttpSpec, client: Client) -> Result<Self, Finding> {
         let method: Method = http
             .method
             .parse()
@@ -154,7 +154,7 @@ fn traceparent(cx: &Cx<'_>) -> String {
 }
 
 /// What the address and `rename` name has to be a parameter of the tool.
-fn check_names(spec: &Spec, target: &Target, rename: &Rename) -> Result<(), SpecError> {
+fn check_names(spec: &Spec, target: &Target, rename: &Rename) -> Result<(), Finding> {
     let Some(known) = spec.parameters.get("properties").and_then(Value::as_object) else { return Ok(()) };
     let places = target.params().map(|name| ("endpoint.url", name));
     for (place, name) in places.chain(rename.sources().map(|name| ("endpoint.rename", name))) {
@@ -170,7 +170,7 @@ fn check_names(spec: &Spec, target: &Target, rename: &Rename) -> Result<(), Spec
     Ok(())
 }
 
-fn headers(spec: &Spec, http: &HttpSpec) -> Result<(HeaderMap, Vec<HeaderName>), SpecError> {
+fn headers(spec: &Spec, http: &HttpSpec) -> Result<(HeaderMap, Vec<HeaderName>), Finding> {
     let (mut headers, mut keys) = (HeaderMap::new(), Vec::new());
     for (name, value) in &http.headers {
         let at = format!("endpoint.headers.{name}");
@@ -195,7 +195,7 @@ fn headers(spec: &Spec, http: &HttpSpec) -> Result<(HeaderMap, Vec<HeaderName>),
 }
 
 /// A header is sent as it is written, so what asks to be filled in or looked up is refused rather than sent.
-fn sent_as_written(spec: &Spec, at: &str, value: &str) -> Result<(), SpecError> {
+fn sent_as_written(spec: &Spec, at: &str, value: &str) -> Result<(), Finding> {
     let is_reference = |word: &str| ["env:", "file:", "exec:", "vault:"].iter().any(|scheme| word.starts_with(scheme));
     if value.split_whitespace().any(is_reference) {
         let error = spec.error_at(at, "a header is sent as it is written, and nothing is looked up for it");
@@ -208,7 +208,7 @@ fn sent_as_written(spec: &Spec, at: &str, value: &str) -> Result<(), SpecError> 
     }
 }
 
-fn carrier(spec: &Spec, method: &Method, headers: &HeaderMap) -> Result<Carrier, SpecError> {
+fn carrier(spec: &Spec, method: &Method, headers: &HeaderMap) -> Result<Carrier, Finding> {
     if matches!(*method, Method::GET | Method::HEAD | Method::DELETE) {
         return Ok(Carrier::Query);
     }

@@ -5,8 +5,8 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use contract::text;
-use tools::{Build, Endpoint, Spec, SpecError, spec::EndpointSpec};
+use contract::{Finding, text};
+use tools::{Build, Endpoint, Spec, spec::EndpointSpec};
 
 mod http;
 pub mod native;
@@ -38,7 +38,7 @@ impl Endpoints {
         self
     }
 
-    fn native_named(&self, name: &str, spec: &Spec) -> Result<Arc<dyn Native>, SpecError> {
+    fn native_named(&self, name: &str, spec: &Spec) -> Result<Arc<dyn Native>, Finding> {
         self.natives.get(name).cloned().ok_or_else(|| {
             let error =
                 spec.error_at("endpoint.name", format!("no native function is called '{}'", text::one_line(name, 64)));
@@ -57,7 +57,7 @@ impl Default for Endpoints {
 }
 
 impl Build for Endpoints {
-    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, SpecError> {
+    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding> {
         match &spec.endpoint {
             EndpointSpec::Http(http) => {
                 let client =

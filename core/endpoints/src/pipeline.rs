@@ -21,11 +21,11 @@
 //! when a step has no `id`; it has to be a word of letters, digits and `_`.
 
 use async_trait::async_trait;
-use contract::{Code, Effect, Failure, Outcome, Private, text};
+use contract::{Code, Effect, Failure, Finding, Outcome, Private, text};
 use minijinja::{Value as Rendered, value::merge_maps};
 use serde_json::{Map, Value, json};
 use tools::{
-    Cx, Endpoint, Fault, Output, Permitted, Spec, SpecError, ToolFailure,
+    Cx, Endpoint, Fault, Output, Permitted, Spec, ToolFailure,
     spec::{OnError, PipelineSpec, Step, StepCall},
 };
 
@@ -44,7 +44,7 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    pub fn build(spec: &Spec, pipeline: &PipelineSpec) -> Result<Self, SpecError> {
+    pub fn build(spec: &Spec, pipeline: &PipelineSpec) -> Result<Self, Finding> {
         let templates = Templates::new();
         check::check(spec, pipeline, &templates)?;
         Ok(Self { tool: spec.name.to_string(), spec: pipeline.clone(), templates })

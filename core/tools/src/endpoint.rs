@@ -7,17 +7,14 @@ use std::{
 
 use async_trait::async_trait;
 use contract::{
-    Address, Caller, Code, Effect, Failure, FileRef, Outcome, Private, Problem, Public, Reply, TurnId,
+    Address, Caller, Code, Effect, Failure, FileRef, Finding, Outcome, Private, Problem, Public, Reply, TurnId,
     seams::ByteStream,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    permitted::Permitted,
-    spec::{Spec, SpecError},
-};
+use crate::{permitted::Permitted, spec::Spec};
 
 /// Carries out a call. Dropping the future is a normal way to end.
 #[async_trait]
@@ -28,7 +25,7 @@ pub trait Endpoint: Send + Sync {
 /// Makes the endpoint that a spec describes.
 pub trait Build: Send + Sync {
     /// An error quarantines the tool; [`Spec::error_at`] makes one with its place in the file.
-    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, SpecError>;
+    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding>;
 }
 
 /// What an endpoint gives back.

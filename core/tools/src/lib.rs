@@ -24,6 +24,6 @@ pub use permitted::Permitted;
 pub use registry::{Loaded, Quarantine, Registry, Snapshot};
 pub use resources::{Claim, Resources};
 pub use schema::{Prepared, Schema};
-pub use spec::{Spec, SpecError};
+pub use spec::Spec;
 pub use tokio::time::Instant;
 pub use tool::Tool;

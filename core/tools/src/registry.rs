@@ -13,12 +13,13 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use contract::Finding;
 
 use crate::{
     endpoint::Build,
     guard::Guard,
     schema::{Schema, SchemaError},
-    spec::{EndpointSpec, Spec, SpecError},
+    spec::{EndpointSpec, Spec},
     tool::Tool,
 };
 use merge::{Loses, Refusal};
@@ -37,8 +38,8 @@ pub struct Loaded {
     /// The one before when nothing changed.
     pub snapshot: Arc<Snapshot>,
     /// In the order of files and lines; a hint says where a last good version stays.
-    pub errors: Vec<SpecError>,
-    pub warnings: Vec<SpecError>,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
 }
 
 impl Registry {
@@ -74,7 +75,7 @@ impl Registry {
             }
         }
         let quarantined = merge::keep(offer.refused, &last, &mut tools, &mut errors, &mut warnings);
-        let by_place = |e: &SpecError| (e.file.clone(), e.line, e.column);
+        let by_place = |e: &Finding| (e.file.clone(), e.line, e.column);
         errors.sort_by_key(by_place);
         warnings.sort_by_key(by_place);
         let snapshot = Snapshot::following(&last, tools.into_values().collect(), quarantined);
@@ -88,7 +89,7 @@ impl Registry {
     }
 
     /// Makes the tool of a spec, or says why there is none.
-    fn tool(&self, spec: Spec, last: &Snapshot, warnings: &mut Vec<SpecError>) -> Result<Arc<Tool>, NoTool> {
+    fn tool(&self, spec: Spec, last: &Snapshot, warnings: &mut Vec<Finding>) -> Result<Arc<Tool>, NoTool> {
         let before = last.get(&spec.name);
         let schema = compile(&spec, "parameters", &spec.parameters)?;
         warn(&spec, "parameters", &schema, warnings);
@@ -117,25 +118,25 @@ impl Registry {
 
 /// Why a spec makes no tool.
 enum NoTool {
-    Wrong(SpecError),
+    Wrong(Finding),
     /// There is nothing wrong with it; this version cannot run it.
-    Inactive(SpecError),
+    Inactive(Finding),
 }
 
-impl From<SpecError> for NoTool {
-    fn from(error: SpecError) -> Self {
+impl From<Finding> for NoTool {
+    fn from(error: Finding) -> Self {
         Self::Wrong(error)
     }
 }
 
 /// Adds what is told to a list.
-fn told(error: SpecError, list: &mut Vec<SpecError>) -> SpecError {
+fn told(error: Finding, list: &mut Vec<Finding>) -> Finding {
     list.push(error.clone());
     error
 }
 
 /// Refuses what this version cannot run, rather than running it otherwise than its owner wrote.
-fn is_active(spec: &Spec) -> Result<(), SpecError> {
+fn is_active(spec: &Spec) -> Result<(), Finding> {
     let inactive = |what: &str| Err(spec.error_at("endpoint.type", format!("{what} are not active in this version")));
     match &spec.endpoint {
         EndpointSpec::Mcp { .. } => inactive("endpoints of type mcp"),
@@ -148,7 +149,7 @@ fn is_active(spec: &Spec) -> Result<(), SpecError> {
     }
 }
 
-fn compile(spec: &Spec, key: &str, source: &serde_json::Value) -> Result<Schema, SpecError> {
+fn compile(spec: &Spec, key: &str, source: &serde_json::Value) -> Result<Schema, Finding> {
     Schema::compile(source).map_err(|SchemaError { path, message }| {
         let at = match path.trim_start_matches('/') {
             "" => key.to_owned(),
@@ -159,7 +160,7 @@ fn compile(spec: &Spec, key: &str, source: &serde_json::Value) -> Result<Schema,
 }
 
 /// A schema's lints begin with where they belong.
-fn warn(spec: &Spec, key: &str, schema: &Schema, warnings: &mut Vec<SpecError>) {
+fn warn(spec: &Spec, key: &str, schema: &Schema, warnings: &mut Vec<Finding>) {
     for lint in schema.lints() {
         let (path, message) = lint.split_once(": ").unwrap_or(("", &lint));
         let path = if path == "the whole" { "" } else { path };
@@ -169,7 +170,7 @@ fn warn(spec: &Spec, key: &str, schema: &Schema, warnings: &mut Vec<SpecError>) 
     }
 }
 
-fn examples(spec: &Spec, schema: &Schema, warnings: &mut Vec<SpecError>) {
+fn examples(spec: &Spec, schema: &Schema, warnings: &mut Vec<Finding>) {
     for (i, example) in spec.examples.iter().enumerate() {
         if let Err(problems) = schema.coerce_and_validate(example.args.clone()) {
             let first = problems.first().map(|p| format!(": {} expected {}", p.path, p.expected)).unwrap_or_default();

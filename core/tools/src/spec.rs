@@ -10,6 +10,7 @@ mod types;
 
 use std::sync::Arc;
 
+use contract::Finding;
 pub use types::*;
 
 use fields::Diagnosis;
@@ -18,8 +19,8 @@ use fields::Diagnosis;
 #[derive(Debug, Default)]
 pub struct Parsed {
     pub specs: Vec<Spec>,
-    pub errors: Vec<SpecError>,
-    pub warnings: Vec<SpecError>,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
     /// The documents that are no tool.
     pub refused: Vec<Refused>,
 }
@@ -28,7 +29,7 @@ pub struct Parsed {
 #[derive(Debug, Clone)]
 pub struct Refused {
     pub name: Option<String>,
-    pub error: SpecError,
+    pub error: Finding,
 }
 
 /// Most bytes of a file.

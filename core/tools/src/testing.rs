@@ -13,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use contract::{
-    Address, CallPath, Caller, FileRef, Origin, Outcome, Platform, Reply, Sender, TurnId, seams::ByteStream,
+    Address, CallPath, Caller, FileRef, Finding, Origin, Outcome, Platform, Reply, Sender, TurnId, seams::ByteStream,
 };
 use policies::{Compiled, Policies, permit};
 use serde_json::Value;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Build, Cx, Endpoint, Fault, Host, Output, Permitted, Registry, Report, Resources, RunCx, Snapshot, Spec, SpecError,
+    Build, Cx, Endpoint, Fault, Host, Output, Permitted, Registry, Report, Resources, RunCx, Snapshot, Spec,
     ToolFailure, run, spec::EndpointSpec,
 };
 
@@ -55,7 +55,7 @@ impl Acts {
 }
 
 impl Build for Acts {
-    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, SpecError> {
+    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding> {
         match &spec.endpoint {
             EndpointSpec::Native { name } => {
                 let found = self.0.get(name).cloned();

@@ -55,22 +55,22 @@ impl Origins {
             tools: loaded.snapshot,
             policies: None,
             compiled: None,
-            errors: loaded.errors.into_iter().map(Finding::from).collect(),
-            warnings: loaded.warnings.into_iter().map(Finding::from).collect(),
+            errors: loaded.errors,
+            warnings: loaded.warnings,
         };
         match self.policies.load() {
             Ok(loaded) => {
-                sources.warnings.extend(loaded.warnings.into_iter().map(Finding::from));
+                sources.warnings.extend(loaded.warnings);
                 sources.compile(Arc::new(loaded.policies));
             }
-            Err(errors) => sources.errors.extend(errors.into_iter().map(Finding::from)),
+            Err(errors) => sources.errors.extend(errors),
         }
         sources
     }
 }
 
 impl PolicyOrigin {
-    fn load(&self) -> Result<policies::Loaded, Vec<policies::ConfigError>> {
+    fn load(&self) -> Result<policies::Loaded, Vec<Finding>> {
         match self {
             Self::Folder(folder) => Policies::load(folder),
             Self::Brought(files) => {
@@ -103,10 +103,10 @@ impl Sources {
         };
         match compiled {
             Ok((compiled, warnings)) => {
-                self.warnings.extend(warnings.into_iter().map(Finding::from));
+                self.warnings.extend(warnings);
                 self.compiled = Some(Arc::new(compiled));
             }
-            Err(errors) => self.errors.extend(errors.into_iter().map(Finding::from)),
+            Err(errors) => self.errors.extend(errors),
         }
         self.policies = Some(policies);
     }

@@ -8,8 +8,8 @@ mod shipped;
 
 use std::sync::Arc;
 
-use contract::{Caller, Origin, Platform, Sender};
-use policies::{Compiled, ConfigError, Policies, Source, ToolFacts};
+use contract::{Caller, Finding, Origin, Platform, Sender};
+use policies::{Compiled, Policies, Source, ToolFacts};
 
 /// The tools of most tests, as `name toolset label…`.
 const TOOLS: [&str; 7] = [
@@ -84,13 +84,13 @@ fn sources(text: &str) -> Vec<Source> {
     files
 }
 
-fn try_compile(text: &str, tools: &[ToolFacts]) -> Result<(Compiled, Vec<ConfigError>), Vec<ConfigError>> {
+fn try_compile(text: &str, tools: &[ToolFacts]) -> Result<(Compiled, Vec<Finding>), Vec<Finding>> {
     let loaded = Policies::parse(&sources(text))?;
     let (compiled, warnings) = loaded.policies.compile(tools)?;
     Ok((compiled, [loaded.warnings, warnings].concat()))
 }
 
-fn lines(errors: &[ConfigError]) -> String {
+fn lines(errors: &[Finding]) -> String {
     errors.iter().map(|error| format!("{error}\n")).collect()
 }
 

@@ -64,7 +64,7 @@ fn tool(url: &str, more: &str) -> Http {
     build(&yaml).unwrap()
 }
 
-fn build(yaml: &str) -> Result<Http, SpecError> {
+fn build(yaml: &str) -> Result<Http, Finding> {
     let endpoints = Endpoints::new();
     let spec = spec(yaml);
     match &spec.endpoint {

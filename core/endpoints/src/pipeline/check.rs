@@ -1,16 +1,16 @@
 //! What can be wrong with a pipeline before it ever runs.
 
-use contract::text;
+use contract::{Finding, text};
 use serde_json::{Value, json};
 use tools::{
-    Spec, SpecError,
+    Spec,
     spec::{OnError, PipelineSpec, Step, StepCall},
 };
 
 use super::template::Templates;
 
 /// Every template can be read and uses only what is there when it runs: parameters, and steps that came before.
-pub fn check(spec: &Spec, pipeline: &PipelineSpec, templates: &Templates) -> Result<(), SpecError> {
+pub fn check(spec: &Spec, pipeline: &PipelineSpec, templates: &Templates) -> Result<(), Finding> {
     let mut check = Check { spec, templates, done: Vec::new() };
     for (n, step) in pipeline.steps.iter().enumerate() {
         let path = format!("endpoint.steps.{n}");
@@ -41,7 +41,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn call(&self, call: &StepCall, path: &str) -> Result<(), SpecError> {
+    fn call(&self, call: &StepCall, path: &str) -> Result<(), Finding> {
         if call.tool == *self.spec.name {
             return Err(self.spec.error_at(&format!("{path}.tool"), "a pipeline cannot call itself"));
         }
@@ -67,16 +67,16 @@ impl Check<'_> {
         self.value(&call.args, &format!("{path}.args"), call.for_each.is_some())
     }
 
-    fn value(&self, value: &Value, path: &str, has_item: bool) -> Result<(), SpecError> {
+    fn value(&self, value: &Value, path: &str, has_item: bool) -> Result<(), Finding> {
         self.variables(self.templates.variables(value), path, has_item)
     }
 
-    fn variables(&self, used: Result<Vec<String>, String>, path: &str, has_item: bool) -> Result<(), SpecError> {
+    fn variables(&self, used: Result<Vec<String>, String>, path: &str, has_item: bool) -> Result<(), Finding> {
         let used = used.map_err(|why| self.spec.error_at(path, format!("the template is not readable: {why}")))?;
         used.iter().try_for_each(|name| self.variable(name, path, has_item))
     }
 
-    fn variable(&self, name: &str, path: &str, has_item: bool) -> Result<(), SpecError> {
+    fn variable(&self, name: &str, path: &str, has_item: bool) -> Result<(), Finding> {
         let mut parts = name.split('.');
         let (root, field) = (parts.next().unwrap_or_default(), parts.next());
         let none = json!({});

@@ -6,7 +6,7 @@ use tools::spec::EndpointSpec;
 use super::*;
 use crate::testing::{Bench, spec};
 
-fn built(yaml: &str) -> Result<Pipeline, SpecError> {
+fn built(yaml: &str) -> Result<Pipeline, Finding> {
     let spec = spec(yaml);
     match &spec.endpoint {
         EndpointSpec::Pipeline(pipeline) => Pipeline::build(&spec, pipeline),

@@ -6,12 +6,14 @@ use std::{
     sync::Arc,
 };
 
+use contract::Finding;
+
 use super::{
     files::Source,
     snapshot::{Quarantine, Snapshot},
 };
 use crate::{
-    spec::{self, Refused, Spec, SpecError},
+    spec::{self, Refused, Spec},
     tool::Tool,
 };
 
@@ -20,14 +22,14 @@ use crate::{
 pub struct Offer {
     pub chosen: Vec<Spec>,
     pub refused: Vec<Refusal>,
-    pub errors: Vec<SpecError>,
-    pub warnings: Vec<SpecError>,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
 }
 
 /// A document that is not offered.
 pub struct Refusal {
     pub name: Option<String>,
-    pub error: SpecError,
+    pub error: Finding,
     pub loses: Loses,
 }
 
@@ -69,7 +71,7 @@ pub fn merge(sources: Vec<Source>, last: &Snapshot) -> Offer {
 
 impl Offer {
     fn refuse_file(&mut self, label: &str, message: String) {
-        let error = SpecError { file: label.to_owned(), line: 1, column: 1, message, hint: None };
+        let error = Finding { file: label.to_owned(), line: 1, column: 1, message, hint: None };
         self.errors.push(error.clone());
         self.refused.push(Refusal { name: None, error, loses: Loses::File });
     }
@@ -117,8 +119,8 @@ pub fn keep(
     refused: Vec<Refusal>,
     last: &Snapshot,
     tools: &mut BTreeMap<Arc<str>, Arc<Tool>>,
-    errors: &mut [SpecError],
-    warnings: &mut [SpecError],
+    errors: &mut [Finding],
+    warnings: &mut [Finding],
 ) -> Vec<Quarantine> {
     let mut kept: Vec<Vec<Arc<Tool>>> = vec![Vec::new(); refused.len()];
     // What bears the name of a lost tool answers for it before the rest of its file does.
@@ -162,7 +164,7 @@ impl Refusal {
     }
 }
 
-fn quarantine(name: String, error: &SpecError, kept: bool) -> Quarantine {
+fn quarantine(name: String, error: &Finding, kept: bool) -> Quarantine {
     let reason = match &error.hint {
         Some(hint) => format!("{}: {hint}", error.message),
         None => error.message.clone(),

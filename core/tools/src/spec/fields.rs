@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use contract::text;
+use contract::{Finding, text};
 use policies::tree::{Key, Kind, Node, Place};
 use serde_json::Value;
 
-use super::types::{Rate, SpecError};
+use super::types::Rate;
 
 /// What was found in one document.
 pub struct Diagnosis {
     pub file: Arc<str>,
-    pub errors: Vec<SpecError>,
-    pub warnings: Vec<SpecError>,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
 }
 
 impl Diagnosis {
@@ -25,15 +25,15 @@ impl Diagnosis {
     }
 
     pub fn error_hint(&mut self, at: Place, message: impl Into<String>, hint: Option<String>) {
-        self.errors.push(SpecError { hint, ..self.at(at, message) });
+        self.errors.push(Finding { hint, ..self.at(at, message) });
     }
 
     pub fn warning(&mut self, at: Place, message: impl Into<String>) {
         self.warnings.push(self.at(at, message));
     }
 
-    fn at(&self, (line, column): Place, message: impl Into<String>) -> SpecError {
-        SpecError { file: self.file.to_string(), line, column, message: message.into(), hint: None }
+    fn at(&self, (line, column): Place, message: impl Into<String>) -> Finding {
+        Finding { file: self.file.to_string(), line, column, message: message.into(), hint: None }
     }
 }
 

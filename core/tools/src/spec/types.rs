@@ -1,8 +1,8 @@
 //! The keys of a Tool Spec.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use contract::{Digest, Platform};
+use contract::{Digest, Finding, Platform};
 use policies::tree::{Node, Place};
 use serde_json::Value;
 
@@ -51,9 +51,9 @@ impl Spec {
     }
 
     /// An error at a key, by dotted path; the nearest enclosing key when it is not written.
-    pub fn error_at(&self, path: &str, message: impl Into<String>) -> SpecError {
+    pub fn error_at(&self, path: &str, message: impl Into<String>) -> Finding {
         let (line, column) = self.places.of(path);
-        SpecError { file: self.places.file.to_string(), line, column, message: message.into(), hint: None }
+        Finding { file: self.places.file.to_string(), line, column, message: message.into(), hint: None }
     }
 
     /// Whether it reads the same, from the same place: then nothing is to be made anew. The digest does not see the
@@ -266,35 +266,3 @@ pub struct Example {
     pub say: String,
     pub args: Value,
 }
-
-/// Something wrong in a spec file, with its place.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SpecError {
-    pub file: String,
-    /// From 1.
-    pub line: u32,
-    /// From 1.
-    pub column: u32,
-    pub message: String,
-    pub hint: Option<String>,
-}
-
-impl SpecError {
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, ": {hint}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for SpecError {}

@@ -31,8 +31,8 @@ pub fn check(loaded: Result<Loaded, Vec<Finding>>) -> Said {
 /// Whether tool files can be used, alone: other tools that a pipeline calls need not be there.
 pub fn validate(files: &[PathBuf]) -> Said {
     let loaded = Registry::new(Arc::new(Endpoints::new())).load(files);
-    let errors: Vec<_> = loaded.errors.into_iter().map(Finding::from).collect();
-    let warnings: Vec<_> = loaded.warnings.into_iter().map(Finding::from).collect();
+    let errors: Vec<_> = loaded.errors;
+    let warnings: Vec<_> = loaded.warnings;
     let names: Vec<_> = loaded.snapshot.tools().iter().map(|tool| tool.name.to_string()).collect();
     let summary = match names.as_slice() {
         [] => "no tool".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    finding::Finding,
+    finding::{Finding, finding_at},
     yaml::{Key, Spot, Tree, Value},
 };
 
@@ -23,12 +23,12 @@ fn replace(tree: &mut Tree, name: &str, text: &str) -> Result<(), Finding> {
     let value = value_of(name, text, &spot)?;
     let parts: Vec<_> = name[PREFIX.len()..].split("__").collect();
     if parts.iter().any(|part| part.is_empty()) {
-        return Err(Finding::new(name, &spot, "a key is missing between two underscores"));
+        return Err(finding_at(name, &spot, "a key is missing between two underscores"));
     }
     let mut at = tree;
     for part in &parts {
         at = step(at, part, &spot).ok_or_else(|| {
-            Finding::new(name, &spot, format!("'{}' stands inside of something that is not a map", part.to_lowercase()))
+            finding_at(name, &spot, format!("'{}' stands inside of something that is not a map", part.to_lowercase()))
         })?;
     }
     *at = value;
@@ -39,7 +39,7 @@ fn value_of(name: &str, text: &str, spot: &Spot) -> Result<Tree, Finding> {
     let flow = text.starts_with(['[', '{']);
     let number = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
     if flow || number || matches!(text, "true" | "false") {
-        let read = Tree::parse(name, text).map_err(|error| Finding::new(name, spot, error.message))?;
+        let read = Tree::parse(name, text).map_err(|error| finding_at(name, spot, error.message))?;
         return Ok(read.moved_to(spot));
     }
     Ok(Tree { spot: spot.clone(), value: Value::Text(text.to_owned()) })

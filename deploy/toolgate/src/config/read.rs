@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use contract::text::nearest;
 
 use super::{
-    finding::Finding,
+    finding::{Finding, finding_at},
     secret::Secret,
     yaml::{Key, Spot, Tree, Value},
 };
@@ -29,11 +29,11 @@ pub struct Table {
 
 impl Reader {
     pub fn error(&mut self, spot: &Spot, message: impl Into<String>) {
-        self.errors.push(Finding::new(&self.file, spot, message));
+        self.errors.push(finding_at(&self.file, spot, message));
     }
 
     pub fn warn(&mut self, spot: &Spot, message: impl Into<String>) {
-        self.warnings.push(Finding::new(&self.file, spot, message));
+        self.warnings.push(finding_at(&self.file, spot, message));
     }
 
     fn expected(&mut self, tree: &Tree, path: &str, what: &str) {
@@ -55,7 +55,7 @@ impl Reader {
     pub fn finish(&mut self, table: Table) {
         for (key, _) in &table.pairs {
             let place = if table.path.is_empty() { String::new() } else { format!(" in '{}'", table.path) };
-            let finding = Finding::new(&self.file, &key.spot, format!("unknown key '{}'{place}", short(&key.text)));
+            let finding = finding_at(&self.file, &key.spot, format!("unknown key '{}'{place}", short(&key.text)));
             self.errors.push(match nearest(&key.text, table.known.iter().copied()) {
                 Some(near) => finding.hint(format!("did you mean '{near}'?")),
                 None => finding.hint(format!("known here: {}", table.known.join(", "))),
@@ -78,7 +78,7 @@ impl Reader {
         if found.is_none() {
             let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
             let message = format!("'{path}' must be one of {}", names.join(", "));
-            let finding = Finding::new(&self.file, &tree.spot, message);
+            let finding = finding_at(&self.file, &tree.spot, message);
             self.errors.push(match nearest(&text, names) {
                 Some(near) => finding.hint(format!("did you mean '{near}'?")),
                 None => finding,

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use super::{finding::Finding, read::Reader, secret::Secret, yaml::Tree};
+use super::{finding::finding_at, read::Reader, secret::Secret, yaml::Tree};
 
 /// A store as the configuration names it.
 #[derive(Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub(super) fn read(reader: &mut Reader, tree: &Tree) -> Option<Store> {
     match Store::parse(&text, &reader.base) {
         Ok(store) => {
             if text != without_user(&text) {
-                let finding = Finding::new(&reader.file, &tree.spot, "'store' has a password in it");
+                let finding = finding_at(&reader.file, &tree.spot, "'store' has a password in it");
                 reader.warnings.push(finding.hint("put the whole URL into a secret and write store: env:NAME"));
             }
             Some(store)

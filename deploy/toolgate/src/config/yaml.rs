@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::finding::Finding;
+use super::finding::{Finding, finding_at};
 
 /// Where a value stands: in the file, or in an environment variable that replaced it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn unreadable(file: &str, error: &serde_saphyr::Error) -> Finding {
     // The library ends its messages with the place, which stands in front already.
     let message = message.split(" at line ").next().unwrap_or_default();
     let message = message.split(" (line ").next().unwrap_or_default();
-    Finding::new(file, &spot, format!("not readable as YAML: {}", contract::text::one_line(message, 200)))
+    finding_at(file, &spot, format!("not readable as YAML: {}", contract::text::one_line(message, 200)))
 }
 
 fn spot_of(location: serde_saphyr::Location) -> Spot {
