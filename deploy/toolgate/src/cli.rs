@@ -89,7 +89,10 @@ pub enum Command {
     Health(Remote),
     /// Print completions for a shell
     #[command(after_help = texts::COMPLETIONS)]
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 #[derive(Debug, Clone, Args)]
@@ -155,8 +158,10 @@ pub enum Tool {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Show one tool: what it takes and gives, where it comes from
+    /// Show one tool: what it takes; from the files also what it gives and where it is written
+    #[command(after_help = texts::TOOL_SHOW)]
     Show {
+        /// The tool
         #[arg(long)]
         name: String,
         #[command(flatten)]
@@ -169,6 +174,7 @@ pub enum Tool {
 
 #[derive(Debug, Clone, Args)]
 pub struct Invoke {
+    /// The tool
     #[arg(long)]
     pub name: String,
     /// The arguments as a JSON object
@@ -206,6 +212,7 @@ pub struct Who {
 #[derive(Debug, Subcommand)]
 pub enum Policy {
     /// Show the rules, each with its file and line
+    #[command(after_help = texts::POLICY_SHOW)]
     Show {
         /// Only of this platform
         #[arg(long, value_name = "PLATFORM", value_parser = platform)]
@@ -216,6 +223,7 @@ pub enum Policy {
     /// Tell layer by layer why a call is allowed or not
     #[command(after_help = texts::POLICY_EXPLAIN)]
     Explain {
+        /// The tool that is called
         #[arg(long, value_name = "NAME")]
         tool: String,
         #[command(flatten)]
@@ -243,7 +251,8 @@ pub enum Trace {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Print turns as they end, until Ctrl+C
+    /// Print the last turns, then further ones as they end, until Ctrl+C
+    #[command(after_help = texts::TRACE_TAIL)]
     Tail {
         #[command(flatten)]
         filter: TraceFilter,

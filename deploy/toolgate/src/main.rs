@@ -127,7 +127,8 @@ async fn chat(common: &Common, options: Chat) -> Result<Exit, Ended> {
     config.log.level = "error".into();
     log(&config);
     let origins = Origins::of(&config);
-    run::chat::chat(&config, origins, options.sender, !options.no_tree).await.map(|()| Exit::Ok)
+    let show = run::chat::Show { tree: !options.no_tree, json: common.json };
+    run::chat::chat(&config, origins, options.sender, show).await.map(|()| Exit::Ok)
 }
 
 #[cfg(feature = "demo")]

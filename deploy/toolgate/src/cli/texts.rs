@@ -49,6 +49,7 @@ Examples:
   /sleep {\"ms\": 50}                JSON works too
 
 Several commands on lines of their own run at once (end a line with \\ to go on).
+With --json each answer is a JSON object on a line of its own: reference, text, failed.
 Ctrl+C stops what runs, twice leaves; /tools lists what can be used.";
 
 pub const SIM: &str = "\
@@ -72,6 +73,10 @@ Examples:
   toolgate tool list
   toolgate tool list --platform telegram --conversation -1001234567890 --sender 123456789";
 
+pub const TOOL_SHOW: &str = "\
+Example:
+  toolgate tool show --name weather_query";
+
 pub const TOOL_INVOKE: &str = "\
 Examples:
   toolgate tool invoke --name weather_query --params '{\"city\":\"上海\"}'
@@ -79,6 +84,13 @@ Examples:
 
 A running gateway is asked, so that its limits count; alone only when none answers. Without --platform it acts as
 an operator on `console`.";
+
+pub const POLICY_SHOW: &str = "\
+Examples:
+  toolgate policy show --platform telegram
+  toolgate --config toolgate.yaml policy show      of these files, whatever runs
+
+The last line says whether a running gateway answered or the files.";
 
 pub const POLICY_EXPLAIN: &str = "\
 Examples:
@@ -89,6 +101,13 @@ pub const TRACE_LIST: &str = "\
 Examples:
   toolgate trace list --failed --since 24h
   toolgate trace list --tool order_query --limit 50";
+
+pub const TRACE_TAIL: &str = "\
+Examples:
+  toolgate trace tail
+  toolgate trace tail --failed --json       a JSON object per line
+
+A running gateway is needed: nothing ends in a store at rest.";
 
 pub const TRACE_SHOW: &str = "\
 Example:

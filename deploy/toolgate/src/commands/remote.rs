@@ -23,6 +23,8 @@ pub struct Gateway {
     http: reqwest::Client,
     base: String,
     token: Option<SecretString>,
+    /// Why there is no token although the configuration names one: it matters only to a gateway that asks for it.
+    untold: Option<String>,
     /// Whether the user named it: then nothing else will do.
     named: bool,
 }
@@ -31,30 +33,32 @@ pub struct Gateway {
 pub enum Trouble {
     /// Nothing listens there.
     Away(String),
+    /// It wants the token that the configuration names, which cannot be read here.
+    Untold(String),
     /// It answered, but not what was asked.
     Refused(StatusCode, Value),
 }
 
 impl Gateway {
     pub async fn at(config: &Config, remote: &Remote) -> Result<Self, Said> {
-        let token = match &remote.token {
+        let (token, untold) = match &remote.token {
             Some(text) => {
-                let base = std::path::Path::new("");
-                Some(
-                    Secret::parse("--token", text, base)
-                        .map_err(|why| Said::failed(Exit::Usage, format!("--token: {why}")))?,
-                )
+                let secret = Secret::parse("--token", text, std::path::Path::new(""))
+                    .map_err(|why| Said::failed(Exit::Usage, format!("--token: {why}")))?;
+                let token = secret.read().await.map_err(|why| Said::failed(Exit::BadConfig, why.to_string()))?;
+                (Some(token), None)
             }
-            None => config.admin_token.clone(),
-        };
-        let token = match token {
-            Some(secret) => Some(secret.read().await.map_err(|why| Said::failed(Exit::BadConfig, why.to_string()))?),
-            None => None,
+            None => match &config.admin_token {
+                Some(secret) => {
+                    secret.read().await.map_or_else(|why| (None, Some(why.to_string())), |token| (Some(token), None))
+                }
+                None => (None, None),
+            },
         };
         let http = reqwest::Client::builder().no_proxy().connect_timeout(CONNECT).timeout(ANSWER).build();
         let http = http.map_err(|error| Said::failed(Exit::Failed, format!("no HTTP client: {error}")))?;
         let base = remote.gateway.clone().unwrap_or_else(|| listening(config));
-        Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token, named: remote.gateway.is_some() })
+        Ok(Self { http, base: base.trim_end_matches('/').to_owned(), token, untold, named: remote.gateway.is_some() })
     }
 
     pub async fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Trouble> {
@@ -73,6 +77,11 @@ impl Gateway {
         };
         let answer = request.send().await.map_err(|error| Trouble::Away(self.away(&error)))?;
         let status = answer.status();
+        if status == StatusCode::UNAUTHORIZED
+            && let Some(why) = &self.untold
+        {
+            return Err(Trouble::Untold(why.clone()));
+        }
         let body = answer.json().await.unwrap_or(Value::Null);
         if status.is_success() { Ok(body) } else { Err(Trouble::Refused(status, body)) }
     }
@@ -105,6 +114,11 @@ impl Trouble {
     pub fn said(self) -> Said {
         match self {
             Self::Away(why) => Said::failed(Exit::Failed, format!("{why}; name another with --gateway URL")),
+            Self::Untold(why) => Said::failed(Exit::BadConfig, why),
+            // No gateway answers without a body: what listens there is something else.
+            Self::Refused(status, Value::Null) => {
+                Said::failed(Exit::Failed, format!("what listens there answered {status}: is it a gateway?"))
+            }
             Self::Refused(status, body) => Said { text: words(status, &body), json: body, exit: Exit::Failed },
         }
     }

@@ -44,7 +44,8 @@ pub async fn turns(config: &Config, filter: &TraceFilter, remote: &Remote) -> Sa
                 number("took"),
                 text("ended"),
             ];
-            let table = table::draw(&columns, rows, "nothing was asked yet");
+            let table =
+                table::draw(&columns, rows, if narrowed(filter) { "nothing fits" } else { "nothing was asked yet" });
             Said { text: table, json, exit: Exit::Ok }
         }
         Err(said) => said,
@@ -54,7 +55,7 @@ pub async fn turns(config: &Config, filter: &TraceFilter, remote: &Remote) -> Sa
 /// One turn with its tree.
 pub async fn turn(config: &Config, reference: &str, remote: &Remote) -> Said {
     let Ok(turn) = reference.parse::<TurnId>() else {
-        return Said::failed(Exit::Usage, format!("{reference}: not a reference: it has 26 letters and digits"));
+        return Said::failed(Exit::Usage, format!("{reference}: not a reference: those have 26 letters and digits"));
     };
     let path = format!("/v1/traces/{turn}");
     let asked = ask(config, remote, &path, &[], |stores| async move {
@@ -161,6 +162,11 @@ where
     let answer = stored(stores.clone()).await;
     stores.close().await;
     answer.map_err(|why| Said::failed(Exit::Failed, format!("{why} ({away})")))
+}
+
+/// Whether it asks for less than everything: then none found is not none there.
+fn narrowed(filter: &TraceFilter) -> bool {
+    filter.failed || filter.tool.is_some() || filter.session.is_some() || filter.since.is_some()
 }
 
 fn query(filter: &TraceFilter) -> Vec<(&'static str, String)> {

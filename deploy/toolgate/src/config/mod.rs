@@ -118,7 +118,7 @@ pub fn load(named: Option<&Path>) -> Result<Loaded, Vec<Finding>> {
         Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => {
             let shown = path.display().to_string();
-            return Err(vec![finding_at(&shown, &Spot::default(), format!("cannot be read: {}", error.kind()))]);
+            return Err(vec![finding_at(&shown, &Spot::default(), format!("cannot be read: {error}"))]);
         }
     };
     parse(text.is_some().then_some(path), &text.unwrap_or_default(), std::env::vars_os().filter_map(utf8))

@@ -12,7 +12,9 @@ use std::{
 use contract::{Accepted, Address, Content, Heard, Inbox, Kind, Message, Platform, Reply, Sender, TurnEvent, TurnId};
 use dispatch::{Gateway, say, tree};
 use futures_util::StreamExt;
-use reedline::{FileBackedHistory, Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
+use reedline::{
+    FileBackedHistory, Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal, ValidationResult, Validator,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
@@ -34,8 +36,17 @@ enum Input {
     Leave,
 }
 
+/// How answers are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Show {
+    /// The call tree below each answer.
+    pub tree: bool,
+    /// A JSON object per answer, for programs; nothing else.
+    pub json: bool,
+}
+
 /// Talks until the person leaves. With input that is no terminal: a message per line, then ends.
-pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, show_tree: bool) -> Result<(), Ended> {
+pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, show: Show) -> Result<(), Ended> {
     let stores = open_store(config).await?;
     let settings = dispatch::Settings { drain: Duration::from_secs(2), ..gateway::settings(config) };
     let running = gateway::open(origins, stores, settings).await?;
@@ -47,7 +58,7 @@ pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, sho
     let talk = Talk {
         gateway: running.gateway.clone(),
         colour,
-        show_tree,
+        show,
         sender: sender.unwrap_or_else(this_user),
         said: AtomicU64::new(0),
     };
@@ -55,7 +66,7 @@ pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, sho
     let interactive = std::io::stdin().is_terminal();
     // Line editing blocks, so it has a thread of its own; it ends with the last line or the receiver.
     let reader = std::thread::spawn(move || if interactive { edit_lines(&lines) } else { read_lines(&lines) });
-    if interactive {
+    if interactive && !show.json {
         talk.greet();
     }
     while let Some(Input::Line(line, done)) = inputs.recv().await {
@@ -71,15 +82,41 @@ pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, sho
 }
 
 fn read_lines(lines: &mpsc::Sender<Input>) {
+    let mut typed = String::new();
     for line in std::io::stdin().lines().map_while(Result::ok) {
-        if !send(lines, line) {
+        typed.push_str(&line);
+        if goes_on(&typed) {
+            typed.push('\n');
+        } else if !send(lines, std::mem::take(&mut typed)) {
             return;
         }
+    }
+    if !typed.is_empty() {
+        send(lines, typed);
+    }
+}
+
+/// Whether the message has a further line.
+fn goes_on(typed: &str) -> bool {
+    typed.ends_with('\\')
+}
+
+/// The message without the marks that its lines go on.
+fn joined(typed: &str) -> String {
+    typed.replace("\\\n", "\n")
+}
+
+/// Lets the line editor ask for a further line.
+struct Lines;
+
+impl Validator for Lines {
+    fn validate(&self, typed: &str) -> ValidationResult {
+        if goes_on(typed) { ValidationResult::Incomplete } else { ValidationResult::Complete }
     }
 }
 
 fn edit_lines(lines: &mpsc::Sender<Input>) {
-    let mut editor = Reedline::create();
+    let mut editor = Reedline::create().with_validator(Box::new(Lines));
     if let Some(history) = history_file().and_then(|file| FileBackedHistory::with_file(1_000, file).ok()) {
         editor = editor.with_history(Box::new(history));
     }
@@ -115,7 +152,7 @@ fn history_file() -> Option<std::path::PathBuf> {
 /// Hands a line over and waits until its turn has ended. False when nobody listens any more.
 fn send(lines: &mpsc::Sender<Input>, line: String) -> bool {
     let (done, ended) = oneshot::channel();
-    lines.blocking_send(Input::Line(line, done)).is_ok() && ended.blocking_recv().is_ok()
+    lines.blocking_send(Input::Line(joined(&line), done)).is_ok() && ended.blocking_recv().is_ok()
 }
 
 struct You;
@@ -141,7 +178,7 @@ impl Prompt for You {
 struct Talk {
     gateway: Gateway,
     colour: bool,
-    show_tree: bool,
+    show: Show,
     sender: String,
     said: AtomicU64,
 }
@@ -161,11 +198,11 @@ impl Talk {
     async fn turn(&self, line: &str) {
         let accepted = match self.gateway.accept(self.message(line)).await {
             Ok(accepted) => accepted,
-            Err(down) => return print(&format!("not taken: {down}\n")),
+            Err(down) => return self.say(None, &format!("not taken: {down}"), true),
         };
         match accepted {
             Accepted::Turn { id, .. } => self.follow(id).await,
-            Accepted::Signal(words) => print(&format!("{words}\n")),
+            Accepted::Signal(words) => self.say(None, &words.to_string(), false),
             Accepted::NotForUs => {}
         }
     }
@@ -199,20 +236,35 @@ impl Talk {
                     Some(_) => {}
                     None => match self.gateway.reply(turn).await {
                         Ok(Some(reply)) => return self.show(turn, &reply).await,
-                        Ok(None) | Err(_) => return print("the reply cannot be read just now\n"),
+                        Ok(None) | Err(_) => return self.say(Some(turn), "the reply cannot be read just now", true),
                     },
                 },
                 _ = tokio::signal::ctrl_c() => {
-                    print("\nstopping\n");
+                    if !self.show.json {
+                        print("\nstopping\n");
+                    }
                     let _ = self.gateway.cancel(turn).await;
                 }
             }
         }
     }
 
+    /// Words that are no reply of a turn, in the form that is asked for.
+    fn say(&self, turn: Option<TurnId>, words: &str, failed: bool) {
+        if self.show.json {
+            let reference = turn.map(|turn| turn.to_string());
+            print(&format!("{}\n", serde_json::json!({ "reference": reference, "text": words, "failed": failed })));
+        } else {
+            print(&format!("{words}\n"));
+        }
+    }
+
     async fn show(&self, turn: TurnId, reply: &Arc<Reply>) {
+        if self.show.json {
+            return self.say(Some(turn), &say::plain(reply), reply.failed);
+        }
         print(&self.text(reply));
-        if self.show_tree
+        if self.show.tree
             && let Ok(nodes) = self.gateway.tree(turn).await
             && nodes.len() > 1
         {
@@ -254,4 +306,16 @@ impl Talk {
 fn print(text: &str) {
     print!("{text}");
     let _ = std::io::Write::flush(&mut std::io::stdout());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_ends_with_a_backslash_goes_on_and_the_mark_is_not_said() {
+        assert!(goes_on("/sleep 50\\"));
+        assert!(!goes_on("/sleep 50\\\n/sleep 60"));
+        assert_eq!(joined("/sleep 50\\\n/sleep 60"), "/sleep 50\n/sleep 60");
+    }
 }

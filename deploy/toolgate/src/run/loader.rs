@@ -87,6 +87,7 @@ pub fn report(findings: &Findings, health: &Health) {
     }
     let condition = match findings.errors.len() {
         0 => Condition::Ready,
+        1 => Condition::Degraded("1 error; the last good version is used where there is one".into()),
         n => Condition::Degraded(format!("{n} errors; the last good version is used where there is one")),
     };
     health.set("tools and policies", condition);
