@@ -24,7 +24,7 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
     pub kind: NodeKind,
-    /// The tool's name as it is known to the registry; for the turn, empty.
+    /// The tool's name, or what was typed in its place (see [`Node::names_a_tool`]); for the turn, empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,6 +91,13 @@ impl Node {
             marks: Vec::new(),
             place: None,
         }
+    }
+
+    /// Whether `tool` is a tool's name. What is not known to the registry is whatever somebody typed: it stands in the
+    /// tree, and nothing is counted or indexed under it.
+    pub fn names_a_tool(&self) -> bool {
+        let may_be_typed = matches!(self.code, Some(Code::ToolUnknown | Code::LimitReached | Code::NotStarted));
+        !self.tool.is_empty() && (self.spec.is_some() || !may_be_typed)
     }
 
     pub fn layer(&self) -> Option<Layer> {

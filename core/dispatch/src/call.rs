@@ -115,7 +115,14 @@ impl TurnCx {
         let mut node = Node::new(self.id, CallId(self.life * 1_000 + n), NodeKind::Call, now_us());
         node.path = Some(call.path.clone());
         node.parent = Some(parent.map_or(CallId(0), |p| p.call));
-        node.tool.clone_from(&call.tool);
+        match self.snapshot.tools.get(&call.tool) {
+            Some(tool) => {
+                node.tool.clone_from(&call.tool);
+                node.spec = Some(tool.digest);
+            }
+            // Whatever somebody typed.
+            None => node.tool = contract::text::one_line(&call.tool, 64),
+        }
         node
     }
 

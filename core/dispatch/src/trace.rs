@@ -194,6 +194,9 @@ impl Tracer {
     }
 
     fn count(&self, node: &Node) {
+        if !node.names_a_tool() {
+            return;
+        }
         let minute = node.started_us / 60_000_000;
         let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
         if !measures.contains_key(&node.tool) {

@@ -143,7 +143,7 @@ pub fn has_failed(line: &TurnLine) -> bool {
 
 /// Whether the node is a call that has ended: what the index of tools lists.
 pub fn is_ended_call(node: &Node) -> bool {
-    node.kind == NodeKind::Call && node.state != State::Running && !node.tool.is_empty()
+    node.kind == NodeKind::Call && node.state != State::Running && node.names_a_tool()
 }
 
 fn unknown(what: &'static str, field: &str, number: u8) -> Unreadable {

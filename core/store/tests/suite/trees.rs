@@ -107,6 +107,10 @@ pub async fn turns_are_found_by_session_tool_failure_and_time(ground: Ground) {
         let call = Node { code: codes[n], ..node(ids[n], 1, tools[n], state) };
         write(&stores, vec![call], &[line(ids[n], chats[n], codes[n])]).await;
     }
+    // What somebody typed in place of a tool's name has no index of its own.
+    let typed = Node { code: Some(Code::ToolUnknown), ..node(ids[0], 2, "typed", State::Failed) };
+    write(&stores, vec![typed], &[]).await;
+    assert_eq!(found(&stores, TurnQuery { tool: Some("typed".to_owned()), ..TurnQuery::default() }).await, []);
     let session = |chat| Some(SessionKey::of(&address(chat)));
     let tool = |name: &str| Some(name.to_owned());
     let all = TurnQuery::default;

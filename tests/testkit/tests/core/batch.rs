@@ -188,6 +188,20 @@ async fn a_pipeline_by_itself_has_a_record_for_what_it_does_once() {
 }
 
 #[tokio::test]
+async fn nothing_is_counted_under_names_that_somebody_typed() {
+    let gateway = gateway(&Gate::opened(), "calls_per_turn: 3").await;
+    gateway.say("/noop x\n/secret_thing\n/no_such\n/nor_such\n/noop y").await;
+    let counted = || async {
+        let stats = gateway.gateway.stats(0).await.unwrap();
+        stats.into_iter().map(|s| (s.tool, s.calls)).collect::<Vec<_>>()
+    };
+    while counted().await.iter().map(|(_, calls)| calls).sum::<u64>() < 3 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(counted().await, [("noop".to_owned(), 2), ("secret_thing".to_owned(), 1)]);
+}
+
+#[tokio::test]
 async fn what_is_listed_is_what_can_be_called() {
     let gateway = gateway(&Gate::opened(), "calls_per_turn: 32").await;
     let caller = testkit::caller(Platform::Api);
