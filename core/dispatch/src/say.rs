@@ -308,14 +308,24 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// The words of what was said (in lower case) that can tell tools apart; a long text has not more of them than this.
+fn telling_words(said: &str) -> Vec<&str> {
+    let words = said.split(|c: char| !c.is_alphanumeric());
+    let telling = words.filter(|w| (w.chars().count() > 2 || !w.is_ascii()) && !COMMON.contains(w));
+    telling.take(40).collect()
+}
+
+/// Words that say nothing of what is looked for, although descriptions are full of them.
+const COMMON: &[&str] = &[
+    "about", "all", "and", "any", "are", "but", "can", "could", "does", "for", "from", "have", "hello", "how", "its",
+    "not", "one", "please", "some", "that", "the", "then", "there", "this", "was", "what", "when", "which", "who",
+    "will", "with", "would", "you", "your",
+];
+
 /// Tools of the view whose name or description shares words with what was said, best first, with their usage.
 pub(crate) fn nearest_tools<'a>(list: &'a ToolList, said: &str, most: usize) -> Vec<(&'a str, String)> {
     let said = said.to_lowercase();
-    let words: Vec<&str> = said
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| w.chars().count() > 2 || !w.is_ascii())
-        .take(40)
-        .collect();
+    let words = telling_words(&said);
     let mut scored: Vec<_> = list
         .tools
         .iter()
@@ -353,6 +363,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_greeting_looks_for_no_tool() {
+        assert!(telling_words("hello there, how are you?").is_empty());
+        assert_eq!(telling_words("what is the weather in oslo"), ["weather", "oslo"]);
+    }
 
     #[test]
     fn a_result_is_shown_by_its_shape() {
