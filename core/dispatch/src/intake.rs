@@ -183,6 +183,7 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
     }
     let record = Record::new(TurnId::new(), session, message, caller);
     let epoch = inner.lanes.epoch();
+    let _accepting = inner.lanes.accepting(record.id);
     let admitted = inner.stores.turns.accept(&record).await?;
     inner.told.store_is_back();
     let show = show(inner, &record);

@@ -30,6 +30,8 @@ struct State {
     lanes: HashMap<SessionKey, Lane>,
     /// Partitions whose unfinished turns are being read: what is accepted meanwhile waits behind them.
     taking: HashMap<u8, Vec<Record>>,
+    /// Turns whose acceptance is under way here: whoever finds them in the store finds them before their first life.
+    accepting: HashSet<TurnId>,
     /// Grows before and after unfinished turns are read.
     epoch: u64,
 }
@@ -40,7 +42,21 @@ struct Lane {
     current: Option<TurnId>,
 }
 
+/// An acceptance under way; dropped when it is known.
+pub(crate) struct Accepting<'a>(&'a Lanes, TurnId);
+
+impl Drop for Accepting<'_> {
+    fn drop(&mut self) {
+        self.0.lock().accepting.remove(&self.1);
+    }
+}
+
 impl Lanes {
+    pub fn accepting(&self, turn: TurnId) -> Accepting<'_> {
+        self.lock().accepting.insert(turn);
+        Accepting(self, turn)
+    }
+
     /// Grows whenever unfinished turns are read: what was accepted meanwhile may have been found by that reading.
     pub fn epoch(&self) -> u64 {
         self.lock().epoch
@@ -81,7 +97,8 @@ impl Lanes {
     pub fn taken(inner: &Arc<Inner>, partition: u8, unfinished: Vec<Record>) {
         let accepted: HashSet<TurnId> = {
             let state = inner.lanes.lock();
-            state.taking.get(&partition).into_iter().flatten().map(|record| record.id).collect()
+            let buffered = state.taking.get(&partition).into_iter().flatten().map(|record| record.id);
+            buffered.chain(state.accepting.iter().copied()).collect()
         };
         for record in unfinished {
             // What was accepted here meanwhile has had no life before this one.

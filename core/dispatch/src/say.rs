@@ -125,7 +125,9 @@ impl<'a> Saying<'a> {
             self.content.push(Content::Plain("(no output)".into()));
         }
         let buttons = self.buttons();
-        Reply { content: self.content, buttons, failed: !self.failures.is_empty(), ..Reply::default() }
+        // Commands of the gateway's own refuse without a call that failed.
+        let failed = self.content.iter().any(|content| matches!(content, Content::Notice(_)));
+        Reply { content: self.content, buttons, failed, ..Reply::default() }
     }
 
     fn buttons(&self) -> Vec<Button> {
