@@ -126,7 +126,8 @@ impl<'a> Saying<'a> {
         }
         let buttons = self.buttons();
         // Commands of the gateway's own refuse without a call that failed.
-        let failed = self.content.iter().any(|content| matches!(content, Content::Notice(_)));
+        let refused = self.content.iter().any(|content| matches!(content, Content::Notice(_)));
+        let failed = refused || !self.failures.is_empty();
         Reply { content: self.content, buttons, failed, ..Reply::default() }
     }
 

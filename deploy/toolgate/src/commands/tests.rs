@@ -153,7 +153,7 @@ fn a_list_is_what_somebody_may_use() {
     folder.check(
         &tool::listed(&folder.config(), &on_telegram("8")),
         expect![[r#"
-        no tool can be used there
+        no tool can be used there; 'toolgate policy explain --tool NAME' with the same options says why
     "#]],
     );
     folder.check(

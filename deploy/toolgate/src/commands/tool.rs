@@ -22,6 +22,9 @@ use crate::{
     tree,
 };
 
+/// Said in the place of an empty list.
+const NONE: &str = "no tool can be used there; 'toolgate policy explain --tool NAME' with the same options says why";
+
 /// The tools that somebody may use.
 pub async fn list(config: &Config, who: &Who, remote: &Remote) -> Said {
     match ask(config, remote, "/v1/tools", &named(who)).await {
@@ -30,7 +33,7 @@ pub async fn list(config: &Config, who: &Who, remote: &Remote) -> Said {
                 let text = |name: &str| tool[name].as_str().unwrap_or_default().to_owned();
                 vec![text("name"), text("description")]
             });
-            let table = table::draw(&[text("name"), text("description")], rows, "no tool can be used there");
+            let table = table::draw(&[text("name"), text("description")], rows, NONE);
             Said { text: table, json: json!({ "tools": tools }), exit: Exit::Ok }
         }
         Answer::Away => listed(config, who),
@@ -152,7 +155,7 @@ pub(super) fn listed(config: &Config, who: &Who) -> Said {
         vec![tool.name.to_string(), tool.spec.toolset.to_string(), labels.join(", "), tool.spec.description.clone()]
     });
     let columns = [text("name"), text("toolset"), text("labels"), text("description")];
-    let mut lines = vec![table::draw(&columns, rows, "no tool can be used there")];
+    let mut lines = vec![table::draw(&columns, rows, NONE)];
     for out in sources.tools.quarantined() {
         lines.push(format!("not offered: {} ({}:{}: {})", out.name, out.file, out.line, out.reason));
     }
