@@ -38,6 +38,10 @@ pub async fn text(body: Body) -> Result<String, Problem> {
 /// The body as JSON of a known shape.
 pub async fn json<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
     let text = text(body).await?;
+    // A list would be taken for the members in the order of a type, and a refusal would name it.
+    if !text.trim_start().starts_with('{') {
+        return Err(Problem::unreadable("the body is not a JSON object"));
+    }
     serde_json::from_str(&text).map_err(|error| Problem::unreadable(format!("the body is not as expected: {error}")))
 }
 

@@ -26,6 +26,17 @@ use crate::{
 
 /// How long read tokens are used: a flood of requests does not read files or run commands for each.
 const TOKENS_LAST: Duration = Duration::from_millis(250);
+/// What proxies say of those for whom they ask.
+const PASSED_ON: [&str; 8] = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
+    "true-client-ip",
+    "cf-connecting-ip",
+];
 /// How long reading one token may take.
 const TOKEN_TIME: Duration = Duration::from_secs(10);
 
@@ -154,7 +165,7 @@ impl Gate {
 
     async fn who(&self, peer: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Result<Who, Problem> {
         // What a proxy on this machine passes on comes from anywhere.
-        let passed_on = headers.contains_key("x-forwarded-for") || headers.contains_key(header::FORWARDED);
+        let passed_on = PASSED_ON.iter().any(|name| headers.contains_key(*name));
         if !self.has_tokens() && (passed_on || !peer.ip().to_canonical().is_loopback()) {
             return Err(Problem::foreign("without a token only this machine is answered"));
         }

@@ -56,6 +56,7 @@ impl Notice {
             (_, Code::ToolUnknown | Code::ToolRemoved) => ("🚫", "Not available"),
             (_, Code::OutcomeUnknown) => ("❓", "Outcome not known"),
             (_, Code::Cancelled) => ("⏹", "Stopped"),
+            (_, Code::NotStarted) => ("⏹", "Not started"),
             (_, Code::Busy) => ("⏳", "Busy"),
             (Layer::Validation, _) => ("✏️", "Check the input"),
             (Layer::Permission, _) => ("🚫", "Not permitted"),

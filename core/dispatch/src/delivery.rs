@@ -125,7 +125,11 @@ impl Job {
 
     /// Whether it is a turn's own reply of which nothing has arrived, not even that it cannot be shown.
     fn recorded_and_untold(&self) -> bool {
-        self.fence.is_some() && self.delivery.n == 0 && self.delivery.receipts.is_empty() && !self.last_resort
+        self.is_turns_own() && self.delivery.receipts.is_empty() && !self.last_resort
+    }
+
+    fn is_turns_own(&self) -> bool {
+        self.fence.is_some() && self.delivery.n == 0
     }
 
     /// From part `n` on it may be a repeat, and says so.
@@ -283,12 +287,17 @@ async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Resu
             rendered = render(connected, job);
             continue;
         }
-        match send(inner, connected, job, n, &part).await? {
-            Sent::Receipt(receipt) => keep_receipt(job, n, receipt),
-            Sent::RenderAgain => {
+        match send(inner, connected, job, n, &part).await {
+            Ok(Sent::Receipt(receipt)) => keep_receipt(job, n, receipt),
+            Ok(Sent::RenderAgain) => {
                 rendered = render(connected, job);
                 continue;
             }
+            Err(Stop::Failed(code, why)) => {
+                say_that_more_is_missing(inner, connected, job, n).await?;
+                return Err(Stop::Failed(code, why));
+            }
+            Err(Stop::Over) => return Err(Stop::Over),
         }
         n += 1;
         if (n as usize) < rendered.len() {
@@ -346,6 +355,27 @@ async fn announced(inner: &Arc<Inner>, connected: &Connected, job: &mut Job, n: 
     };
     let Some(part) = connected.outlet.render(&words, &job.delivery.to).into_iter().next() else { return Ok(true) };
     Ok(matches!(send(inner, connected, job, n, &part).await?, Sent::Receipt(_)))
+}
+
+/// Nobody takes the beginning of an answer for all of it: under the parts that arrived stands that there is more.
+async fn say_that_more_is_missing(
+    inner: &Arc<Inner>,
+    connected: &Connected,
+    job: &mut Job,
+    n: u32,
+) -> Result<(), Over> {
+    if !job.is_turns_own() || job.delivery.receipts.is_empty() || std::mem::replace(&mut job.last_resort, true) {
+        return Ok(());
+    }
+    let reply = send::rest_cannot_be_shown(job);
+    let Some(part) = connected.outlet.render(&reply, &job.delivery.to).into_iter().next() else { return Ok(()) };
+    job.unsure = 0;
+    match send(inner, connected, job, n, &part).await {
+        Ok(Sent::Receipt(receipt)) => keep_receipt(job, n, receipt),
+        Ok(Sent::RenderAgain) | Err(Stop::Failed(..)) => {}
+        Err(Stop::Over) => return Err(Over),
+    }
+    Ok(())
 }
 
 fn keep_receipt(job: &mut Job, n: u32, receipt: Receipt) {

@@ -31,7 +31,10 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// How long an unreachable platform is tried.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(3_600);
 /// Most sends of one part whose outcome stays open; each repeat carries the mark.
-const UNSURE_MAX: u32 = 3;
+const UNSURE_MAX: u32 = 4;
+/// How long the later of them wait, in messages that the platform would take in that time: the few that there are
+/// outlast an outage of a minute or two.
+const UNSURE_WAITS: [u32; 2] = [20, 100];
 /// Most times that one delivery is sent on to another address.
 const DETOURS_MAX: u32 = 4;
 /// A longer wait is said to operators.
@@ -78,7 +81,7 @@ pub(super) async fn send(
                 if job.unsure >= UNSURE_MAX {
                     return Err(Stop::Failed(Code::DeliveryRefused, why));
                 }
-                pause(inner, backoff(tries)).await?;
+                pause(inner, in_doubt(connected, job).max(backoff(tries))).await?;
                 if draft.is_none() {
                     job.mark(n);
                     return Ok(Sent::RenderAgain);
@@ -151,6 +154,14 @@ fn cannot_be_shown(job: &Job) -> Reply {
     Reply { audience: job.reply.audience, ..Reply::notice(Notice::of(&failure, None, Some(job.turn))) }
 }
 
+/// Under the parts that arrived, in place of those that the platform does not take.
+pub(super) fn rest_cannot_be_shown(job: &Job) -> Reply {
+    let failure = Failure::new(Code::DeliveryRefused, "the answer goes on, but its rest cannot be shown here")
+        .hint("an operator can find it by the reference");
+    let notice = Reply::notice(Notice::of(&failure, None, Some(job.turn)));
+    Reply { audience: job.reply.audience, buttons: job.reply.buttons.clone(), ..notice }
+}
+
 /// A private reply where the platform cannot be private: only the sentences that anybody may read.
 fn for_everyone(reply: &Reply) -> Reply {
     let mut reply = Reply { audience: Audience::Everyone, ..reply.clone() };
@@ -183,6 +194,13 @@ async fn wait(inner: &Arc<Inner>, job: &mut Job, n: u32, scope: Scope, until: Sy
         inner.health.clear(&part);
     }
     waited
+}
+
+/// How long a part of open outcome waits beyond the usual before it is sent again.
+fn in_doubt(connected: &Connected, job: &Job) -> Duration {
+    let every = connected.outlet.pace(&job.delivery.to).conversation.map_or(Duration::ZERO, |bucket| bucket.every);
+    let times = (job.unsure as usize).checked_sub(2).and_then(|n| UNSURE_WAITS.get(n)).copied();
+    every * times.unwrap_or_default()
 }
 
 /// Full jitter: anything up to the bound, which doubles.

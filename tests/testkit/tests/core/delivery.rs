@@ -124,13 +124,27 @@ async fn a_part_in_the_middle_that_may_have_arrived_is_announced() {
 #[tokio::test]
 async fn a_send_that_stays_in_doubt_is_given_up_and_recorded() {
     let gateway = gateway(&Gate::opened()).await;
-    gateway.outlet.fail_next([Fault::UnsureBefore, Fault::UnsureBefore, Fault::UnsureBefore]);
+    gateway.outlet.fail_next([const { Fault::UnsureBefore }; 4]);
     let asked = turn(&gateway, says("c", "/noop x")).await;
     let record = done(&gateway, asked).await;
     assert!(matches!(record.deliveries[0].state, DeliveryState::Failed(_)));
     let next = turn(&gateway, says("c", "/gate id=next")).await;
     done(&gateway, next).await;
     assert_eq!(texts(&gateway.outlet), ["- id: next"], "those behind it go on");
+}
+
+#[tokio::test]
+async fn under_the_beginning_of_an_answer_stands_that_its_rest_is_missing() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.split_at(150);
+    gateway.outlet.take_time(Duration::from_millis(30));
+    let asked = turn(&gateway, says("c", &format!("/gate id={}", "x".repeat(400)))).await;
+    gateway.outlet.wait_for(1).await;
+    gateway.outlet.fail_next([Fault::Refused(Why::Other("the file is too large".into()))]);
+    let record = done(&gateway, asked).await;
+    let seen = texts(&gateway.outlet);
+    assert!(seen.last().unwrap().contains("the answer goes on, but its rest cannot be shown here"), "{seen:?}");
+    assert!(matches!(record.deliveries[0].state, DeliveryState::Failed(_)));
 }
 
 #[tokio::test]
