@@ -103,7 +103,9 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
         Err(failure) => {
             let notice = contract::Notice::of(&failure, Some(&asked.name), None);
             let lines: Vec<_> = notice.detail_lines().into_iter().map(|line| format!("  {line}")).collect();
-            let text = format!("{}\n{}\n  {}\n\n{tree}", notice.say, lines.join("\n"), notice.hint);
+            let lines = lines.join("\n");
+            let text =
+                format!("{}\n{lines}\n  {}\n  toolgate trace show {reference}\n\n{tree}", notice.say, notice.hint);
             let json =
                 json!({ "reference": reference, "error": failure.for_model(invoked.outcome.repeatable)["error"] });
             Said { text, json, exit: Exit::Failed }
