@@ -66,7 +66,7 @@ fn the_table_names_no_crate_that_is_gone() {
     let metadata = metadata();
     let gone = |name: &&str| !metadata.packages.iter().any(|p| p.name.as_str() == *name);
     let named = TABLE.iter().flat_map(|(name, allowed)| std::iter::once(name).chain(allowed.iter()));
-    let gone: Vec<_> = named.copied().filter(|name| gone(&name)).collect();
+    let gone: Vec<_> = named.copied().filter(|name| gone(name)).collect();
     assert!(gone.is_empty(), "{gone:?}");
 }
 
