@@ -20,6 +20,7 @@ impl Templates {
         env.set_undefined_behavior(UndefinedBehavior::Strict);
         env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         env.set_fuel(Some(FUEL));
+        env.add_filter("as_text", |text: String| as_text(&text));
         Self(env)
     }
 
@@ -104,6 +105,18 @@ impl Templates {
     }
 }
 
+/// What others wrote as part of a Markdown text: on one line, with nothing in it that is markup.
+fn as_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text::one_line(text, usize::MAX).chars() {
+        if c.is_ascii_punctuation() && !matches!(c, ',' | ':' | ';' | '?' | '/' | '@' | '%' | '"' | '\'') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
 /// The expression of a text that is one `{{ … }}` and nothing else.
 fn single(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
@@ -131,6 +144,15 @@ mod tests {
             "steps": {"found": {"results": [{"url": "a"}, {"url": "b"}]}},
         });
         Templates::new().fill(&template, &Rendered::from(minijinja::value::Serde(context))).map_err(|e| e.0)
+    }
+
+    #[test]
+    fn what_others_wrote_is_no_markup_in_a_markdown_text() {
+        let context = json!({ "t": "**b** [x](https://e.test)\n# h, <b>" });
+        let filled = Templates::new()
+            .fill(&"- {{ t | as_text }}".into(), &Rendered::from(minijinja::value::Serde(context)))
+            .unwrap();
+        assert_eq!(filled, r"- \*\*b\*\* \[x\]\(https://e\.test\) \# h, \<b\>");
     }
 
     #[test]
