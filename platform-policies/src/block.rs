@@ -10,7 +10,7 @@ use crate::{
     names::{Names, Takes},
     reader::Reader,
     rules::{Allow, Approve, Block, By, Mark, Only, Place, SomeGating, SomeLimits, SomeReplies, What},
-    tree::{self, Key, Node},
+    tree::{self, Key, Kind, Node},
 };
 
 /// The keys that [`read`] understands.
@@ -121,8 +121,13 @@ fn only(reader: &mut Reader, names: &Names, block: &mut Block, tree: &Node) {
                 continue;
             }
         };
+        let written_names = match &list.kind {
+            Kind::Seq(items) => items.as_slice(),
+            Kind::Scalar(_) | Kind::Map(_) => &[],
+        };
+        let whom = written_names.iter().filter_map(|item| Some(item.value().as_str()?.to_owned())).collect();
         let (name, written) = (name.to_owned(), format!("only: {}", key.name));
-        block.only.push(Only { mark: Mark { what, name, written, place: place(reader, key.at) }, who });
+        block.only.push(Only { mark: Mark { what, name, written, place: place(reader, key.at) }, who, whom });
     }
 }
 

@@ -162,6 +162,16 @@ impl Compiled {
         self.available.get(ix / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (ix % 64) & 1 == 1)
     }
 
+    /// Whether the platform lets anybody call the tool, before rules for some tenants, places or people narrow it and
+    /// whatever is available at present.
+    pub fn offers(&self, platform: Platform, tool: &str) -> bool {
+        let Some(ix) = self.index(tool) else { return false };
+        let is_kept_from_all = |rule: &BoundRule| rule.only.iter().any(|(set, who)| who.is_empty() && set.contains(ix));
+        let passes = |rules: &BoundRules| rules.own.pass.contains(ix) && !is_kept_from_all(&rules.own);
+        let base = self.base[platform as usize].contains(ix);
+        base && self.platforms[platform as usize].as_ref().is_none_or(passes)
+    }
+
     /// The numbers of every rule that concerns the caller, each the least that is stated.
     pub fn limits(&self, caller: &Caller) -> Limits {
         let mut least = SomeLimits::default();

@@ -8,7 +8,7 @@ use contract::Caller;
 use crate::{
     BUILT_IN, Compiled, PolicyLayer, Rights, Rule, ToolFacts, Verdict,
     compiled::BoundRule,
-    rules::{Allow, Approve, Block, By, any},
+    rules::{Allow, Approve, Block, By, Mark, Only, any},
 };
 
 impl Compiled {
@@ -175,8 +175,13 @@ pub(crate) fn asked(rule: &BoundRule, tool: &ToolFacts) -> Option<Rule> {
 pub(crate) fn stated_rules(block: &Block) -> Vec<Rule> {
     let allow = block.allow.iter().flat_map(|allow| &allow.marks);
     let marks = allow.chain(&block.deny).chain(block.approve.iter().map(|approve| &approve.mark));
-    let marks = marks.chain(block.only.iter().map(|only| &only.mark));
-    let mut rules: Vec<_> = marks.map(|mark| mark.place.rule(block.layer, entitled(block, &mark.written))).collect();
+    let rule = |mark: &Mark, words: &str| mark.place.rule(block.layer, entitled(block, words));
+    let kept = block.only.iter().map(|only| rule(&only.mark, &format!("{} for {}", only.mark.written, whom(only))));
+    let mut rules: Vec<_> = marks.map(|mark| rule(mark, &mark.written)).chain(kept).collect();
     rules.sort_by_key(|rule| rule.line);
     rules
+}
+
+fn whom(only: &Only) -> String {
+    if only.whom.is_empty() { "nobody".to_owned() } else { only.whom.join(", ") }
 }

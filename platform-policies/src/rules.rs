@@ -70,6 +70,8 @@ impl Mark {
 pub(crate) struct Only {
     pub mark: Mark,
     pub who: Vec<Who>,
+    /// The same as written: names of the file's own, or ids.
+    pub whom: Vec<String>,
 }
 
 /// Calls that need an approval. `when` is kept as written: until approvals exist every such call is refused, whatever
