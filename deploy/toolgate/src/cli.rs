@@ -52,7 +52,7 @@ pub struct Common {
 #[derive(Debug, Clone, Args)]
 pub struct Remote {
     /// The running gateway [default: where the configuration listens]
-    #[arg(long, value_name = "URL", env = "TOOLGATE_URL")]
+    #[arg(long, value_name = "URL", env = "TOOLGATE_URL", value_parser = url)]
     pub gateway: Option<String>,
     /// Its token as a reference: env:NAME, file:PATH or exec:COMMAND [default: the configuration's admin_token]
     #[arg(long, value_name = "REFERENCE")]
@@ -93,6 +93,21 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+impl Command {
+    /// Whether it goes on until it is told to stop: then standard output is for what it does.
+    pub fn keeps_running(&self) -> bool {
+        match self {
+            Self::Demo(_) | Self::Up(_) | Self::Chat(_) | Self::Sim(_) | Self::Trace(Trace::Tail { .. }) => true,
+            Self::Check
+            | Self::Tool(_)
+            | Self::Policy(_)
+            | Self::Trace(_)
+            | Self::Health(_)
+            | Self::Completions { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Args)]
@@ -158,7 +173,7 @@ pub enum Tool {
         #[command(flatten)]
         remote: Remote,
     },
-    /// Show one tool: what it takes; from the files also what it gives and where it is written
+    /// Show one tool: what it is for and what it takes
     #[command(after_help = texts::TOOL_SHOW)]
     Show {
         /// The tool
@@ -187,7 +202,7 @@ pub struct Invoke {
 }
 
 /// Somebody as policy sees them.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Who {
     /// Where they are [default: console]
     #[arg(long, value_name = "PLATFORM", value_parser = platform)]
@@ -290,6 +305,14 @@ pub struct TraceFilter {
 
 fn platform(text: &str) -> Result<Platform, String> {
     text.parse().map_err(|error: contract::place::UnknownPlatform| error.to_string())
+}
+
+fn url(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")).unwrap_or_default();
+    match reqwest::Url::parse(text) {
+        Ok(url) if !host.is_empty() && url.has_host() => Ok(text.to_owned()),
+        _ => Err("this is no URL: write one such as http://127.0.0.1:8787".into()),
+    }
 }
 
 fn time(text: &str) -> Result<std::time::Duration, String> {

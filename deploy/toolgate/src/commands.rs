@@ -32,11 +32,48 @@ use crate::{
 /// What a command has to say.
 #[derive(Debug)]
 pub struct Said {
-    /// For people, on standard output.
+    /// For people: a result on standard output, what is refused or went wrong on standard error.
     pub text: String,
-    /// For programs, in its place.
+    /// For programs, on standard output in its place.
     pub json: Value,
     pub exit: Exit,
+    /// Whether it is no result.
+    pub refused: bool,
+    /// Who answered, for people on standard error beside the answer.
+    pub note: Option<String>,
+}
+
+/// Who answered.
+#[derive(Debug, Clone)]
+pub enum Teller {
+    /// The running gateway at this address.
+    Gateway(String),
+    /// The files here.
+    Files,
+    /// The store of this name; why no gateway answered.
+    Store(String, String),
+    /// This process, as no gateway answered for this reason.
+    Alone(String),
+}
+
+impl Teller {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Gateway(_) => "gateway",
+            Self::Files => "files",
+            Self::Store(..) => "store",
+            Self::Alone(_) => "alone",
+        }
+    }
+
+    fn note(&self) -> String {
+        match self {
+            Self::Gateway(url) => format!("as the running gateway at {url} says"),
+            Self::Files => "as the files here say, not a running gateway".into(),
+            Self::Store(store, why) => format!("as the store {store} says; {why}"),
+            Self::Alone(why) => format!("run here, alone; {why}"),
+        }
+    }
 }
 
 impl Said {
@@ -51,13 +88,32 @@ impl Said {
             json.extend(more);
         }
         let exit = if errors.is_empty() { Exit::Ok } else { Exit::BadConfig };
-        Self { text: lines.join("\n"), json, exit }
+        Self { exit, ..Self::told(lines.join("\n"), json) }
+    }
+
+    /// A result.
+    fn told(text: String, json: Value) -> Self {
+        Self { text, json, exit: Exit::Ok, refused: false, note: None }
+    }
+
+    /// What keeps a command from its result.
+    fn refused(exit: Exit, text: String, json: Value) -> Self {
+        Self { text, json, exit, refused: true, note: None }
     }
 
     /// One sentence about something that did not succeed.
     pub fn failed(exit: Exit, sentence: impl Into<String>) -> Self {
         let text = sentence.into();
-        Self { json: json!({ "ok": false, "error": text }), text, exit }
+        Self::refused(exit, text.clone(), json!({ "ok": false, "error": text }))
+    }
+
+    /// Says who answered.
+    fn by(mut self, teller: &Teller) -> Self {
+        if let Value::Object(json) = &mut self.json {
+            json.insert("from".into(), teller.word().into());
+        }
+        self.note = Some(teller.note());
+        self
     }
 }
 
@@ -71,7 +127,10 @@ fn usable(config: &Config) -> Result<(Sources, Arc<Compiled>), Said> {
     let sources = read(config);
     match sources.compiled.clone() {
         Some(compiled) => Ok((sources, compiled)),
-        None => Err(Said::findings(&sources.errors, &sources.warnings, "policies cannot be read", json!({}))),
+        None => {
+            let said = Said::findings(&sources.errors, &sources.warnings, "policies cannot be read", json!({}));
+            Err(Said { refused: true, ..said })
+        }
     }
 }
 

@@ -26,8 +26,17 @@ pub enum Tone {
 impl Ink {
     /// For standard output: colour on a terminal, unless `NO_COLOR` says otherwise.
     pub fn for_stdout() -> Self {
+        Self::for_terminal(std::io::stdout().is_terminal())
+    }
+
+    /// The same for standard error.
+    pub fn for_stderr() -> Self {
+        Self::for_terminal(std::io::stderr().is_terminal())
+    }
+
+    fn for_terminal(is_one: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        if wanted && std::io::stdout().is_terminal() { Self::Colour } else { Self::Plain }
+        if wanted && is_one { Self::Colour } else { Self::Plain }
     }
 
     /// The text in the colour of its tone.

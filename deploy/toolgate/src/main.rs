@@ -7,6 +7,7 @@ use toolgate::{
     cli::{Chat, Cli, Command, Common, Exit, Policy, Sim, Tool, Trace, Up},
     commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
+    ink::{Ink, Tone},
     run::{self, Ended},
     sources::Origins,
 };
@@ -35,12 +36,23 @@ fn main() -> ExitCode {
             return Exit::Failed.into();
         }
     };
+    let for_program = cli.common.json && !cli.command.keeps_running();
     match runtime.block_on(run(cli)) {
         Ok(exit) => exit.into(),
         Err(ended) => {
-            eprintln!("error: {ended}");
+            tell(&ended, for_program);
             ExitCode::from(ended.code())
         }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a program reads one place, whatever happened")]
+fn tell(ended: &Ended, for_program: bool) {
+    match ended {
+        _ if for_program => println!("{}", Said::failed(Exit::Failed, ended.to_string()).json),
+        // Every finding is an error of its own.
+        Ended::BadConfiguration(findings) => findings.lines().for_each(|finding| eprintln!("error: {finding}")),
+        Ended::Failed(_) | Ended::Usage(_) | Ended::Again(_) => eprintln!("error: {ended}"),
     }
 }
 
@@ -83,8 +95,15 @@ fn configuration(common: &Common) -> Result<Config, Ended> {
 fn say(common: &Common, said: Said) -> Exit {
     if common.json {
         println!("{}", said.json);
-    } else if !said.text.is_empty() {
-        println!("{}", said.text.trim_end());
+        return said.exit;
+    }
+    match said.text.trim_end() {
+        "" => {}
+        text if said.refused => eprintln!("{text}"),
+        text => println!("{text}"),
+    }
+    if let Some(note) = &said.note {
+        eprintln!("{}", Ink::for_stderr().paint(Tone::Quiet, note));
     }
     said.exit
 }
@@ -115,7 +134,7 @@ async fn up(common: &Common, options: Up) -> Result<Exit, Ended> {
         config.store = store(text)?;
     }
     log(&config);
-    run::up::up(&config).await.map(|()| Exit::Ok)
+    run::up::up(&config, common.json).await.map(|()| Exit::Ok)
 }
 
 async fn chat(common: &Common, options: Chat) -> Result<Exit, Ended> {

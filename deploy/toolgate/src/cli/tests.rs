@@ -47,5 +47,10 @@ fn every_command_of_the_manual_is_understood() {
 fn mistakes_are_usage_errors() {
     assert_eq!(read("toolgate tool list --platform telegramm").unwrap_err().kind(), ErrorKind::ValueValidation);
     assert_eq!(read("toolgate trace list --since soon").unwrap_err().exit_code(), Exit::Usage as i32);
+    for no_url in ["foo", "127.0.0.1:8787", "localhost:8787", "http://", "ftp://127.0.0.1"] {
+        let refused = read(&format!("toolgate tool list --gateway {no_url}")).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        assert!(refused.to_string().contains("this is no URL: write one such as http://127.0.0.1:8787"), "{refused}");
+    }
     assert_eq!(read("toolgate dem").unwrap_err().exit_code(), 2);
 }

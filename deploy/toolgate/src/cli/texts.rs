@@ -25,6 +25,7 @@ Examples:
   toolgate up
   toolgate --config /etc/toolgate/toolgate.yaml up
   TOOLGATE__STORE=redis://127.0.0.1:6379/0 toolgate up
+  toolgate up --json                                    one line with its address and store when ready
 
 Connect a Telegram bot with three lines in toolgate.yaml:
   platforms:
@@ -38,6 +39,7 @@ pub const CHECK: &str = "\
 Prints what is wrong with file, line and column, and what was probably meant:
   toolgate.yaml:4:3: unknown key 'lisen': did you mean 'listen'?
 
+It warns of tools that no policy offers anywhere.
 Exit 0 when it can be started (warnings allowed), 78 when not. Secrets are not read.";
 
 pub const CHAT: &str = "\
@@ -71,7 +73,10 @@ Warnings tell what will hurt later: no `returns`, a POST with retries that is no
 pub const TOOL_LIST: &str = "\
 Examples:
   toolgate tool list
-  toolgate tool list --platform telegram --conversation -1001234567890 --sender 123456789";
+  toolgate tool list --platform telegram --conversation -1001234567890 --sender 123456789
+  toolgate tool list --token env:CLIENT_TOKEN           what a client of the API sees
+
+It tells who answered: a running gateway, or the files.";
 
 pub const TOOL_SHOW: &str = "\
 Example:

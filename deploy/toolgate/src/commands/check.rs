@@ -2,12 +2,16 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use contract::Platform;
 use endpoints::Endpoints;
 use serde_json::json;
-use tools::Registry;
+use tools::{Registry, Tool, spec::Publish};
 
 use super::{Said, read};
-use crate::config::{Finding, Loaded};
+use crate::{
+    config::{Finding, Loaded},
+    sources::Sources,
+};
 
 /// Whether the configuration, its tools and its policies can be used together.
 pub fn check(loaded: Result<Loaded, Vec<Finding>>) -> Said {
@@ -16,7 +20,8 @@ pub fn check(loaded: Result<Loaded, Vec<Finding>>) -> Said {
         Err(errors) => return Said::findings(&errors, &[], "the configuration cannot be used", json!({ "tools": 0 })),
     };
     let sources = read(&loaded.config);
-    let warnings: Vec<_> = loaded.warnings.into_iter().chain(sources.warnings).collect();
+    let unoffered = unoffered(&sources);
+    let warnings: Vec<_> = loaded.warnings.into_iter().chain(sources.warnings).chain(unoffered).collect();
     let tools = sources.tools.tools().len();
     let platforms = loaded.config.platforms.telegram.len();
     let summary = format!(
@@ -26,6 +31,22 @@ pub fn check(loaded: Result<Loaded, Vec<Finding>>) -> Said {
         if platforms == 1 { "" } else { "s" },
     );
     Said::findings(&sources.errors, &warnings, &summary, json!({ "tools": tools, "accounts": platforms }))
+}
+
+/// Published tools that no chat and no program can reach, whoever asks.
+fn unoffered(sources: &Sources) -> Vec<Finding> {
+    let Some(compiled) = &sources.compiled else { return Vec::new() };
+    let chats = || Platform::ALL.into_iter().filter(|platform| *platform != Platform::Console);
+    let is_meant = |tool: &Tool| {
+        let listed = |platform| tool.spec.platforms.as_ref().is_none_or(|listed| listed.contains(&platform));
+        tool.spec.publish == Publish::Auto && chats().any(listed)
+    };
+    let is_missed = |tool: &&Arc<Tool>| is_meant(tool) && !chats().any(|chat| compiled.offers(chat, &tool.name));
+    let warning = |tool: &Arc<Tool>| {
+        let allow = format!("allow toolset '{}' in a policy", tool.spec.toolset);
+        tool.spec.error_at("name", format!("'{}' is offered on no platform but the console", tool.name)).hint(allow)
+    };
+    sources.tools.tools().iter().filter(is_missed).map(warning).collect()
 }
 
 /// Whether tool files can be used, alone: other tools that a pipeline calls need not be there.

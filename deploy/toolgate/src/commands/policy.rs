@@ -10,7 +10,7 @@ use super::{
     usable,
 };
 use crate::{
-    cli::{Exit, Remote, Who},
+    cli::{Remote, Who},
     config::Config,
     table::{self, text},
 };
@@ -35,7 +35,7 @@ impl Whose {
 pub async fn show(config: &Config, platform: Option<Platform>, remote: &Remote, whose: Whose) -> Said {
     let query: Vec<_> = platform.iter().map(|platform| ("platform", platform.to_string())).collect();
     match asked(config, remote, whose, "/v1/policies", &query).await {
-        Answer::Given(json) => rules_said(json, GATEWAY),
+        Answer::Given(json, _) => rules_said(json, GATEWAY),
         Answer::Away => listed(config, platform),
         Answer::Refused(said) => said,
     }
@@ -46,7 +46,7 @@ pub async fn explain(config: &Config, tool: &str, who: &Who, remote: &Remote, wh
     let mut query = named(who);
     query.push(("tool", tool.to_owned()));
     match asked(config, remote, whose, "/v1/policies/explain", &query).await {
-        Answer::Given(json) => explained_said(json, who, GATEWAY),
+        Answer::Given(json, _) => explained_said(json, who, GATEWAY),
         Answer::Away => explained(config, tool, who),
         Answer::Refused(said) => said,
     }
@@ -102,7 +102,7 @@ fn rules_said(mut json: Value, from: &str) -> Said {
     let rows = rules.map(|rule| vec![word(rule, "layer"), word(rule, "rule"), place(rule)]);
     let table = table::draw(&[text("layer"), text("rule"), text("where")], rows, "no rule speaks of that platform");
     json["from"] = from.into();
-    Said { text: format!("{table}\n\n{}", source(from)), json, exit: Exit::Ok }
+    Said::told(format!("{table}\n\n{}", source(from)), json)
 }
 
 fn explained_said(mut json: Value, who: &Who, from: &str) -> Said {
@@ -115,7 +115,7 @@ fn explained_said(mut json: Value, who: &Who, from: &str) -> Said {
     lines.extend(json["nearest"].as_str().map(|near| format!("did you mean '{near}'?")));
     lines.push(source(from).to_owned());
     json["from"] = from.into();
-    Said { text: lines.join("\n"), json, exit: Exit::Ok }
+    Said::told(lines.join("\n"), json)
 }
 
 fn source(from: &str) -> &'static str {

@@ -5,9 +5,9 @@ use std::{net::IpAddr, time::Duration};
 use contract::Platform;
 use reqwest::{RequestBuilder, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::Said;
+use super::{Said, Teller};
 use crate::{
     cli::{Exit, Remote, Who},
     config::{Config, Secret},
@@ -91,6 +91,19 @@ impl Gateway {
         format!("the gateway at {} {why}", self.base)
     }
 
+    /// Who answers when it does.
+    pub fn teller(&self) -> Teller {
+        Teller::Gateway(self.base.clone())
+    }
+
+    /// What is said of a trouble with it, and by whom.
+    pub fn said(&self, trouble: Trouble) -> Said {
+        match trouble {
+            Trouble::Refused(_, Value::Null) | Trouble::Away(_) | Trouble::Untold(_) => trouble.said(),
+            Trouble::Refused(..) => trouble.said().by(&self.teller()),
+        }
+    }
+
     /// Whether an answer may come from elsewhere when it is away.
     pub fn may_be_away(&self) -> bool {
         !self.named
@@ -119,7 +132,7 @@ impl Trouble {
             Self::Refused(status, Value::Null) => {
                 Said::failed(Exit::Failed, format!("what listens there answered {status}: is it a gateway?"))
             }
-            Self::Refused(status, body) => Said { text: words(status, &body), json: body, exit: Exit::Failed },
+            Self::Refused(status, body) => Said::refused(Exit::Failed, words(status, &body), body),
         }
     }
 }
@@ -150,7 +163,7 @@ fn words(status: StatusCode, body: &Value) -> String {
 
 /// What became of a question that files can answer too.
 pub enum Answer {
-    Given(Value),
+    Given(Value, Teller),
     /// Nothing listens there, and none was named.
     Away,
     Refused(Said),
@@ -163,9 +176,28 @@ pub async fn ask(config: &Config, remote: &Remote, path: &str, query: &[(&str, S
         Err(said) => return Answer::Refused(said),
     };
     match gateway.get(path, query).await {
-        Ok(json) => Answer::Given(json),
+        Ok(json) => Answer::Given(json, gateway.teller()),
         Err(Trouble::Away(_)) if gateway.may_be_away() => Answer::Away,
-        Err(trouble) => Answer::Refused(trouble.said()),
+        Err(trouble) => Answer::Refused(gateway.said(trouble)),
+    }
+}
+
+/// Asks for the tools of somebody. A client has its own view alone and may name no platform: where an operator at the
+/// console is refused and none was asked for, it is asked for that.
+pub async fn ask_tools(config: &Config, remote: &Remote, who: &Who) -> Answer {
+    let gateway = match Gateway::at(config, remote).await {
+        Ok(gateway) => gateway,
+        Err(said) => return Answer::Refused(said),
+    };
+    let mut answer = gateway.get(TOOLS, &named(who)).await;
+    if who.platform.is_none() && matches!(answer, Err(Trouble::Refused(StatusCode::FORBIDDEN, _))) {
+        let own: Vec<_> = named(who).into_iter().filter(|(name, _)| *name != "platform").collect();
+        answer = gateway.get(TOOLS, &own).await;
+    }
+    match answer {
+        Ok(json) => Answer::Given(json, gateway.teller()),
+        Err(Trouble::Away(_)) if gateway.may_be_away() => Answer::Away,
+        Err(trouble) => Answer::Refused(gateway.said(trouble)),
     }
 }
 
@@ -180,6 +212,8 @@ pub fn named(who: &Who) -> Vec<(&'static str, String)> {
     }
     query
 }
+
+const TOOLS: &str = "/v1/tools";
 
 /// Whether the running gateway is ready.
 pub async fn health(config: &Config, remote: &Remote) -> Said {
@@ -197,5 +231,5 @@ pub async fn health(config: &Config, remote: &Remote) -> Said {
         let part = |name: &str| condition[name].as_str().unwrap_or_default();
         lines.push(format!("{}: {} {}", part("part"), part("state"), part("says")).trim_end().to_owned());
     }
-    Said { text: lines.join("\n"), json: json!(json), exit }
+    Said { exit, ..Said::told(lines.join("\n"), json) }
 }

@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::config;
 
+mod asking;
 mod policies;
 
 const WEATHER: &str = "\
@@ -146,9 +147,9 @@ fn a_list_is_what_somebody_may_use() {
     folder.check(
         &tool::listed(&folder.config(), &on_telegram("7")),
         expect![[r#"
-        NAME     TOOLSET  LABELS  DESCRIPTION
-        weather  weather  read    Forecast for a city
-    "#]],
+            NAME     DESCRIPTION
+            weather  Forecast for a city
+        "#]],
     );
     folder.check(
         &tool::listed(&folder.config(), &on_telegram("8")),
@@ -159,33 +160,24 @@ fn a_list_is_what_somebody_may_use() {
     folder.check(
         &tool::shown(&folder.config(), "weather"),
         expect![[r#"
-        weather (toolset weather)
-        Forecast for a city
+            weather
+            Forecast for a city
 
-        usage       /weather city
-        from        tools/weather.yaml:1
-        labels      read
-        repeatable  yes
-        timeout     5 s
+            usage  /weather city
 
-        parameters
-        {
-          "type": "object",
-          "required": [
-            "city"
-          ],
-          "properties": {
-            "city": {
-              "type": "string"
+            parameters
+            {
+              "type": "object",
+              "required": [
+                "city"
+              ],
+              "properties": {
+                "city": {
+                  "type": "string"
+                }
+              }
             }
-          }
-        }
-
-        returns
-        {
-          "type": "object"
-        }
-    "#]],
+        "#]],
     );
     folder.check(
         &tool::shown(&folder.config(), "wether"),

@@ -1,12 +1,11 @@
 //! `tool list`, `tool show` and `tool invoke`: of the running gateway, else from files.
 
-use contract::Platform;
-use serde_json::json;
-use tools::Tool;
+use serde_json::{Value, json};
+use tools::{Quarantine, Schema};
 
 use super::{
-    Said, caller,
-    remote::{Answer, Gateway, Trouble, ask, named},
+    Said, Teller, caller,
+    remote::{Answer, Gateway, Trouble, ask_tools, named},
     usable,
 };
 use crate::{
@@ -27,36 +26,28 @@ const NONE: &str = "no tool can be used there; 'toolgate policy explain --tool N
 
 /// The tools that somebody may use.
 pub async fn list(config: &Config, who: &Who, remote: &Remote) -> Said {
-    match ask(config, remote, "/v1/tools", &named(who)).await {
-        Answer::Given(tools) => {
-            let rows = tools.as_array().into_iter().flatten().map(|tool| {
-                let text = |name: &str| tool[name].as_str().unwrap_or_default().to_owned();
-                vec![text("name"), text("description")]
-            });
-            let table = table::draw(&[text("name"), text("description")], rows, NONE);
-            Said { text: table, json: json!({ "tools": tools }), exit: Exit::Ok }
-        }
+    match ask_tools(config, remote, who).await {
+        Answer::Given(tools, teller) => table_of(&tools, &[]).by(&teller),
         Answer::Away => listed(config, who),
         Answer::Refused(said) => said,
     }
 }
 
-/// One tool in full: as the files say, or as the running gateway describes it.
+/// One tool: as the files say, or as the running gateway describes it.
 pub async fn show(config: &Config, name: &str, remote: &Remote) -> Said {
     let local = shown(config, name);
     if local.exit == Exit::Ok && remote.gateway.is_none() {
         return local;
     }
-    match ask(config, remote, "/v1/tools", &[("platform", Platform::Console.to_string())]).await {
-        Answer::Given(tools) => match tools.as_array().into_iter().flatten().find(|tool| tool["name"] == name) {
-            Some(tool) => {
-                let pretty = serde_json::to_string_pretty(&tool["parameters"]).expect("a JSON value serializes");
-                let description = tool["description"].as_str().unwrap_or_default();
-                let text = format!("{name}\n{}\n\nparameters\n{pretty}", contract::text::one_line(description, 2_000));
-                Said { text, json: tool.clone(), exit: Exit::Ok }
+    match ask_tools(config, remote, &Who::default()).await {
+        Answer::Given(tools, teller) => {
+            match tools.as_array().into_iter().flatten().find(|tool| tool["name"] == name) {
+                Some(tool) => described(tool).by(&teller),
+                None if remote.gateway.is_none() => local,
+                None => unknown(name, tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()))
+                    .by(&teller),
             }
-            None => local,
-        },
+        }
         Answer::Away => local,
         Answer::Refused(said) => said,
     }
@@ -64,6 +55,9 @@ pub async fn show(config: &Config, name: &str, remote: &Remote) -> Said {
 
 /// Runs a tool through the same gate as in chat.
 pub async fn invoke(config: &Config, asked: &Invoke) -> Said {
+    if let Err(why) = object(&asked.params) {
+        return Said::failed(Exit::Usage, why);
+    }
     let path = format!("/v1/tools/{}/invoke", segment(&asked.name));
     let gateway = match Gateway::at(config, &asked.remote).await {
         Ok(gateway) => gateway,
@@ -71,15 +65,25 @@ pub async fn invoke(config: &Config, asked: &Invoke) -> Said {
     };
     match gateway.post(&path, &named(&asked.who), asked.params.clone()).await {
         Ok(json) => {
-            let pretty = serde_json::to_string_pretty(&json["result"]).expect("a JSON value serializes");
-            Said { text: pretty, json, exit: Exit::Ok }
+            let text = pretty(&json["result"]);
+            Said::told(text, json).by(&gateway.teller())
         }
-        Err(Trouble::Away(why)) if gateway.may_be_away() => {
-            eprintln!("{why}: the tool is run alone");
-            alone(config, asked).await
-        }
-        Err(trouble) => trouble.said(),
+        Err(Trouble::Away(why)) if gateway.may_be_away() => alone(config, asked).await.by(&Teller::Alone(why)),
+        Err(trouble) => gateway.said(trouble),
     }
+}
+
+/// Whether arguments are a JSON object; else what is wrong, and where.
+fn object(params: &str) -> Result<(), String> {
+    match serde_json::from_str::<Value>(params) {
+        Ok(Value::Object(_)) => Ok(()),
+        Ok(_) => Err("--params: the arguments are a JSON object, such as '{\"city\": \"Oslo\"}'".into()),
+        Err(error) => Err(format!("--params: not readable as JSON: {error}; keys and texts stand in double quotes")),
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("a JSON value serializes")
 }
 
 /// Without a gateway: the same gate in this process, for one call.
@@ -95,10 +99,14 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
     let tree = tree::draw(&nodes, tree::Style { ink: Ink::for_stdout(), details: true });
     running.stop(None).await;
     let reference = invoked.turn.to_string();
-    match invoked.outcome.result {
+    let outcome = invoked.outcome;
+    match outcome.result {
         Ok(result) => {
-            let pretty = serde_json::to_string_pretty(&result).expect("a JSON value serializes");
-            Said { text: pretty, json: json!({ "reference": reference, "result": result }), exit: Exit::Ok }
+            let text = pretty(&result);
+            let json = json!({
+                "reference": reference, "result": result, "state": outcome.state.as_str(), "took_us": outcome.took_us,
+            });
+            Said::told(text, json)
         }
         Err(failure) => {
             let notice = contract::Notice::of(&failure, Some(&asked.name), None);
@@ -106,9 +114,8 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
             let lines = lines.join("\n");
             let text =
                 format!("{}\n{lines}\n  {}\n  toolgate trace show {reference}\n\n{tree}", notice.say, notice.hint);
-            let json =
-                json!({ "reference": reference, "error": failure.for_model(invoked.outcome.repeatable)["error"] });
-            Said { text, json, exit: Exit::Failed }
+            let json = json!({ "reference": reference, "error": failure.for_model(outcome.repeatable)["error"] });
+            Said::refused(Exit::Failed, text, json)
         }
     }
 }
@@ -152,61 +159,48 @@ pub(super) fn listed(config: &Config, who: &Who) -> Said {
     let view = compiled.view(&caller(who, &compiled));
     let seen: Vec<_> =
         sources.tools.tools().iter().enumerate().filter(|(ix, _)| view.contains(*ix)).map(|(_, tool)| tool).collect();
-    let rows = seen.iter().map(|tool| {
-        let labels: Vec<_> = tool.spec.permissions.iter().map(|label| &**label).collect();
-        vec![tool.name.to_string(), tool.spec.toolset.to_string(), labels.join(", "), tool.spec.description.clone()]
-    });
-    let columns = [text("name"), text("toolset"), text("labels"), text("description")];
-    let mut lines = vec![table::draw(&columns, rows, NONE)];
-    for out in sources.tools.quarantined() {
-        lines.push(format!("not offered: {} ({}:{}: {})", out.name, out.file, out.line, out.reason));
-    }
     let tools: Vec<_> = seen.iter().map(|tool| (*tool.described()).clone()).collect();
-    Said { text: lines.join("\n"), json: json!({ "tools": tools }), exit: Exit::Ok }
+    table_of(&Value::Array(tools), sources.tools.quarantined()).by(&Teller::Files)
 }
 
-/// One tool in full, from files.
+/// Tools as a model is told of them, as a table; below it what of the files is not offered.
+fn table_of(tools: &Value, out: &[Quarantine]) -> Said {
+    let rows = tools.as_array().into_iter().flatten().map(|tool| {
+        let text = |name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+        vec![text("name"), text("description")]
+    });
+    let mut lines = vec![table::draw(&[text("name"), text("description")], rows, NONE)];
+    for out in out {
+        lines.push(format!("not offered: {} ({}:{}: {})", out.name, out.file, out.line, out.reason));
+    }
+    Said::told(lines.join("\n"), json!({ "tools": tools }))
+}
+
+/// One tool, from files.
 pub(super) fn shown(config: &Config, name: &str) -> Said {
     let (sources, _) = match usable(config) {
         Ok(usable) => usable,
         Err(said) => return said,
     };
-    match sources.tools.get(name) {
-        Some(tool) => described(tool),
-        None => {
-            let names = sources.tools.tools().iter().map(|tool| &*tool.name);
-            let near = contract::text::nearest(name, names).map(|near| format!(": did you mean '{near}'?"));
-            Said::failed(Exit::Failed, format!("there is no tool '{name}'{}", near.unwrap_or_default()))
-        }
-    }
+    let said = match sources.tools.get(name) {
+        Some(tool) => described(&tool.described()),
+        None => unknown(name, sources.tools.tools().iter().map(|tool| &*tool.name)),
+    };
+    said.by(&Teller::Files)
 }
 
-fn described(tool: &Tool) -> Said {
-    let spec = &tool.spec;
-    let (file, line) = spec.source();
-    let pretty = |value| serde_json::to_string_pretty(value).expect("a JSON value serializes");
-    let labels: Vec<_> = spec.permissions.iter().map(|label| &**label).collect();
-    let mut lines = vec![
-        format!("{} (toolset {})", tool.name, spec.toolset),
-        spec.description.clone(),
-        String::new(),
-        format!("usage       {}", tool.usage()),
-        format!("from        {file}:{line}"),
-        format!("version     {}", tool.digest),
-        format!("labels      {}", if labels.is_empty() { "none".into() } else { labels.join(", ") }),
-        format!("repeatable  {}", if tool.is_repeatable() { "yes" } else { "no: a call is run once, never again" }),
-        format!("timeout     {} s", spec.execution.timeout.as_secs_f64()),
-    ];
-    lines.extend(tool.unavailable().map(|why| format!("unavailable {why}")));
-    lines.extend([String::new(), "parameters".into(), pretty(&spec.parameters)]);
-    if let Some(returns) = &spec.returns {
-        lines.extend([String::new(), "returns".into(), pretty(returns)]);
+fn unknown<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Said {
+    let near = contract::text::nearest(name, names).map(|near| format!(": did you mean '{near}'?"));
+    Said::failed(Exit::Failed, format!("there is no tool '{name}'{}", near.unwrap_or_default()))
+}
+
+/// A tool as a model is told of it, with how it is called in a chat.
+fn described(tool: &Value) -> Said {
+    let part = |name: &str| contract::text::one_line(tool[name].as_str().unwrap_or_default(), 2_000);
+    let mut lines = vec![part("name"), part("description"), String::new()];
+    if let Ok(schema) = Schema::compile(&tool["parameters"]) {
+        lines.extend([format!("usage  {}", schema.usage(&part("name"))), String::new()]);
     }
-    let json = json!({
-        "name": &*tool.name, "toolset": &*spec.toolset, "description": spec.description, "usage": tool.usage(),
-        "file": file, "line": line, "version": tool.digest.to_string(), "labels": labels,
-        "repeatable": tool.is_repeatable(), "timeout_ms": spec.execution.timeout.as_millis() as u64,
-        "unavailable": tool.unavailable(), "parameters": spec.parameters, "returns": spec.returns,
-    });
-    Said { text: lines.join("\n"), json, exit: Exit::Ok }
+    lines.extend(["parameters".into(), pretty(&tool["parameters"])]);
+    Said::told(lines.join("\n"), tool.clone())
 }

@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
-    Said,
+    Said, Teller,
     remote::{Gateway, Trouble},
 };
 use crate::{
     cli::{Exit, Remote, TraceFilter},
     config::{Config, Store},
-    ink::{Ink, duration, ending},
+    ink::{Ink, Tone, duration, ending},
     run::{Ended, gateway::open_store},
     table::{self, number, text},
     tree,
@@ -33,7 +33,7 @@ pub async fn turns(config: &Config, filter: &TraceFilter, remote: &Remote) -> Sa
         Ok(json!({ "traces": lines.iter().map(stored_line).collect::<Vec<_>>() }))
     });
     match asked.await {
-        Ok(json) => {
+        Ok((json, teller)) => {
             let rows = json["traces"].as_array().into_iter().flatten().map(row);
             let columns = [
                 text("when"),
@@ -46,7 +46,7 @@ pub async fn turns(config: &Config, filter: &TraceFilter, remote: &Remote) -> Sa
             ];
             let table =
                 table::draw(&columns, rows, if narrowed(filter) { "nothing fits" } else { "nothing was asked yet" });
-            Said { text: table, json, exit: Exit::Ok }
+            Said::told(table, json).by(&teller)
         }
         Err(said) => said,
     }
@@ -67,7 +67,7 @@ pub async fn turn(config: &Config, reference: &str, remote: &Remote) -> Said {
         }
     });
     match asked.await {
-        Ok(json) => Said { text: drawn(turn, &json), json, exit: Exit::Ok },
+        Ok((json, teller)) => Said::told(drawn(turn, &json), json).by(&teller),
         Err(said) => said,
     }
 }
@@ -87,10 +87,10 @@ pub async fn stats(config: &Config, since: Duration, remote: &Remote) -> Said {
         Ok(json!({ "tools": tools }))
     });
     match asked.await {
-        Ok(json) => {
+        Ok((json, teller)) => {
             let columns = [text("tool"), number("calls"), number("ok"), number("p50"), number("p95"), text("failures")];
             let rows = json["tools"].as_array().into_iter().flatten().map(stats_row);
-            Said { text: table::draw(&columns, rows, "no tool was called in that time"), json, exit: Exit::Ok }
+            Said::told(table::draw(&columns, rows, "no tool was called in that time"), json).by(&teller)
         }
         Err(said) => said,
     }
@@ -103,9 +103,14 @@ pub async fn tail(config: &Config, filter: &TraceFilter, remote: &Remote, as_jso
     let mut seen: HashSet<String> = HashSet::new();
     let mut first = true;
     loop {
-        let body =
-            gateway.get("/v1/traces", &query(filter)).await.map_err(|trouble| Ended::Failed(trouble.said().text))?;
+        let body = gateway
+            .get("/v1/traces", &query(filter))
+            .await
+            .map_err(|trouble| Ended::Failed(gateway.said(trouble).text))?;
         let lines: Vec<_> = body["traces"].as_array().cloned().unwrap_or_default();
+        if first && !as_json {
+            eprintln!("{}", Ink::for_stderr().paint(Tone::Quiet, &gateway.teller().note()));
+        }
         let ended = lines.iter().rev().filter(|line| line["state"] != "running");
         for line in ended.filter(|line| !seen.contains(line["turn"].as_str().unwrap_or_default())) {
             match as_json {
@@ -140,16 +145,16 @@ async fn ask<F, Fut>(
     path: &str,
     query: &[(&str, String)],
     stored: F,
-) -> Result<Value, Said>
+) -> Result<(Value, Teller), Said>
 where
     F: FnOnce(Stores) -> Fut,
     Fut: Future<Output = Result<Value, String>>,
 {
     let gateway = Gateway::at(config, remote).await?;
     let away = match gateway.get(path, query).await {
-        Ok(json) => return Ok(json),
+        Ok(json) => return Ok((json, gateway.teller())),
         Err(Trouble::Away(why)) if gateway.may_be_away() => why,
-        Err(trouble) => return Err(trouble.said()),
+        Err(trouble) => return Err(gateway.said(trouble)),
     };
     if let Store::Sqlite(path) = &config.store
         && !path.exists()
@@ -161,7 +166,10 @@ where
         open_store(config).await.map_err(|ended| Said::failed(Exit::Failed, format!("{away}, and {ended}")))?;
     let answer = stored(stores.clone()).await;
     stores.close().await;
-    answer.map_err(|why| Said::failed(Exit::Failed, format!("{why} ({away})")))
+    match answer {
+        Ok(json) => Ok((json, Teller::Store(config.store.to_string(), away))),
+        Err(why) => Err(Said::failed(Exit::Failed, format!("{why} ({away})"))),
+    }
 }
 
 /// Whether it asks for less than everything: then none found is not none there.

@@ -54,7 +54,6 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     let running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config)).await?;
     let account =
         TelegramAccount { name: "main".into(), token: TOKEN.into(), api_url: Some(format!("{}/telegram", sim.url)) };
-    running.start(vec![account])?;
     let web = running
         .serve(web::Config {
             listen: options.listen,
@@ -64,6 +63,7 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
             allowed_origins: Vec::new(),
         })
         .await?;
+    running.start(vec![account])?;
     let places = Places {
         gateway: web.url.clone(),
         simulators: sim.url.clone(),
@@ -150,6 +150,11 @@ fn open_page(url: &str) {
     let opener = ["/usr/bin/xdg-open", "/usr/bin/open"].into_iter().find(|p| Path::new(p).exists());
     if let Some(opener) = opener {
         let quiet = std::process::Stdio::null;
-        let _ = std::process::Command::new(opener).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+        let mut command = tokio::process::Command::new(opener);
+        let opened = command.arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+        if let Ok(mut opener) = opened {
+            // Waited for by nobody else: it would stay as a zombie for as long as the demo runs.
+            tokio::spawn(async move { opener.wait().await });
+        }
     }
 }

@@ -13,8 +13,9 @@ use crate::{
     sources::Origins,
 };
 
-/// Runs until it is told to stop.
-pub async fn up(config: &Config) -> Result<(), Ended> {
+/// Runs until it is told to stop. With `json`: a line with where it is, when it is ready.
+#[expect(clippy::print_stdout, reason = "programs are told where it is on standard output")]
+pub async fn up(config: &Config, json: bool) -> Result<(), Ended> {
     let stores = open_store(config).await?;
     let mut running = gateway::open(Origins::of(config), stores, gateway::settings(config)).await?;
     running.watch();
@@ -27,10 +28,14 @@ pub async fn up(config: &Config) -> Result<(), Ended> {
         });
     }
     let platforms = accounts.len();
-    running.start(accounts)?;
+    // Before anything is fetched from a platform: where the port is taken, another gateway may be at work.
     let web = running.serve(web_config(config)).await?;
+    running.start(accounts)?;
     let tools = running.gateway.snapshot().tools.tools().len();
     info!(url = web.url, store = %config.store, tools, platforms, "toolgate is up");
+    if json {
+        println!("{}", serde_json::json!({ "gateway": web.url, "store": config.store.to_string() }));
+    }
     if platforms == 0 {
         info!("no platform is configured: only HTTP is served; see the README for connecting a bot");
     }

@@ -43,12 +43,12 @@ fn rules_are_shown_with_their_places() {
     folder.check(
         &policy::listed(&folder.config(), Some(Platform::Telegram)),
         expect![[r#"
-        LAYER     RULE                     WHERE
-        platform  toolsets.allow: weather  platform-policies/telegram.yaml:2
-        platform  only: tool:weather       platform-policies/telegram.yaml:4
+            LAYER     RULE                        WHERE
+            platform  toolsets.allow: weather     platform-policies/telegram.yaml:2
+            platform  only: tool:weather for ops  platform-policies/telegram.yaml:4
 
-        as the files here say, not a running gateway
-    "#]],
+            as the files here say, not a running gateway
+        "#]],
     );
 }
 
