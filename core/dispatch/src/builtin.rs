@@ -7,6 +7,7 @@ use contract::{Content, Node, TurnId, seams::Condition};
 use crate::{
     commands::{BUILTINS, Builtin},
     gateway::Inner,
+    intake::same_person,
     planner::TurnView,
     say, tree,
 };
@@ -142,9 +143,5 @@ async fn trace(inner: &Inner, turn: &TurnView<'_>, reference: &str) -> Vec<Conte
 }
 
 fn asked_by(root: &Node, turn: &TurnView<'_>) -> bool {
-    root.place.as_ref().is_some_and(|place| {
-        let (then, now) = (&place.caller, turn.caller);
-        (then.platform, &then.account, &then.space, &then.sender.id)
-            == (now.platform, &now.account, &now.space, &now.sender.id)
-    })
+    root.place.as_ref().is_some_and(|place| same_person(&place.caller, turn.caller))
 }

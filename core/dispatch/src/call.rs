@@ -17,9 +17,9 @@ use contract::{
 };
 use policies::Rights;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
-use tools::{Permitted, RunCx, ToolFailure};
+use tools::{Permitted, RunCx, ToolFailure, spec::EndpointSpec};
 
 use crate::{
     batch,
@@ -62,6 +62,13 @@ pub(crate) struct TurnCx {
     pub lost: AtomicBool,
     /// What has to be delivered before the record is done.
     pub settling: Arc<Settling>,
+    /// For calls that run at once, in all batches of the turn together.
+    pub places: Arc<Semaphore>,
+}
+
+/// As many as policy allows at once.
+pub(crate) fn places(limits: &policies::Limits) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(limits.concurrent_calls.max(1) as usize))
 }
 
 /// The call that makes a child call.
@@ -69,6 +76,8 @@ pub(crate) struct TurnCx {
 pub(crate) struct Parent<'a> {
     pub call: CallId,
     pub rights: &'a Rights,
+    /// It, or a call that it is a child of, has one of the turn's places; its children run within that.
+    pub has_place: bool,
 }
 
 /// What came of asking for a call.
@@ -84,6 +93,7 @@ pub(crate) struct Ready {
     key: String,
     /// For the journal; nothing for a repeatable call.
     pub entry: Option<Entry>,
+    within_place: bool,
 }
 
 impl TurnCx {
@@ -101,10 +111,23 @@ impl TurnCx {
                     None => self.prepare(permit, call.args.clone(), &call.path),
                 }
             });
+        // An earlier life began it: it runs again as the very same call, or it is not known what came of it.
+        let begun = self.journal.iter().find(|entry| entry.path == call.path);
+        let unknown = |entry: &Entry| Failure::outcome_unknown(&entry.tool, entry.at_ms);
         match permitted {
-            Ok(permitted) => Admission::Ready(Box::new(self.ready(permitted, node))),
+            Ok(permitted) => {
+                let ready = self.ready(parent, permitted, node);
+                match begun.filter(|entry| entry.key.as_ref() != Some(&ready.key)) {
+                    Some(entry) => Admission::Ended(Box::new(self.refuse_ready(ready, unknown(entry)))),
+                    None => Admission::Ready(Box::new(ready)),
+                }
+            }
             Err(failure) => {
                 node.args = summary(&call.args);
+                let failure = match begun {
+                    Some(entry) => unknown(entry).cause(failure.cause),
+                    None => failure,
+                };
                 Admission::Ended(Box::new(self.refuse(call, node, failure)))
             }
         }
@@ -157,7 +180,7 @@ impl TurnCx {
         Ok(Permitted::new(permit, tool, prepared, path.clone())?.queue(&self.inner.resources))
     }
 
-    fn ready(&self, permitted: Permitted, mut node: Node) -> Ready {
+    fn ready(&self, parent: Option<Parent<'_>>, permitted: Permitted, mut node: Node) -> Ready {
         let tool = permitted.tool();
         let digest = Digest::of_json(permitted.args());
         node.spec = Some(tool.digest);
@@ -177,7 +200,7 @@ impl TurnCx {
             at_ms: now_ms(),
             end: None,
         });
-        Ready { permitted, node, key, entry }
+        Ready { permitted, node, key, entry, within_place: parent.is_some_and(|p| p.has_place) }
     }
 
     /// What an earlier life of the turn knows of the call: its stored end, or that it was under way.
@@ -222,21 +245,24 @@ impl TurnCx {
 
     /// Runs a call that may run. Always gives its one outcome.
     pub async fn run(self: &Arc<Self>, ready: Ready) -> Outcome {
-        let Ready { permitted, mut node, key, entry } = ready;
+        let Ready { permitted, mut node, key, entry, within_place } = ready;
         node.started_us = now_us();
         self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
         self.progress.started(&node.tool);
         let repeatable = self.snapshot.tools.is_repeatable(&permitted.tool().name);
         let path = permitted.path().clone();
+        let waits_for_others = matches!(permitted.tool().spec.endpoint, EndpointSpec::Pipeline(_));
         let host = TurnHost {
             cx: self,
             call: node.call,
             path: path.clone(),
             tool: node.tool.clone(),
             rights: permitted.rights().clone(),
+            has_place: within_place || !waits_for_others,
             children: AtomicU32::new(0),
             posts: AtomicU32::new(0),
         };
+        let mut begun = Begun::new(self, path, node, repeatable);
         let report = tools::run(
             permitted,
             RunCx {
@@ -247,23 +273,16 @@ impl TurnCx {
                 idempotency_key: &key,
                 host: &host,
                 resources: &self.inner.resources,
+                places: (!within_place && !waits_for_others).then_some(&self.places),
                 repeatable,
             },
         )
         .await;
-        node.attempts = report.attempts;
-        node.queued_us = micros(report.queued);
-        node.upstream_status = report.upstream_status;
-        node.marks.extend(report.marks);
-        if !report.request.is_empty() {
-            report.request.for_operator().clone_into(&mut node.detail);
-        }
-        let result = report.result.map_err(|failure| dated(failure, repeatable, node.started_us));
+        begun.reported(report);
         if let Some(entry) = entry {
-            self.journal_end(entry.path, &result).await;
+            self.journal_end(entry.path, &begun.result).await;
         }
-        self.progress.ended(&node.tool, result.is_ok());
-        self.end(path, node, result, repeatable)
+        begun.end().expect("a call ends once")
     }
 
     async fn journal_end(&self, path: CallPath, result: &Result<Value, Failure>) {
@@ -316,6 +335,50 @@ impl TurnCx {
         let outcome = Outcome { path, tool: node.tool.clone(), state: node.state, result, repeatable, took_us };
         self.inner.tracer.ended(&self.live, &Arc::new(node));
         outcome
+    }
+}
+
+/// A call under way. One that is dropped, because the call that made it was stopped or late, ends in its tree too.
+struct Begun<'a> {
+    cx: &'a TurnCx,
+    /// Nothing once it has ended.
+    of: Option<(CallPath, Node)>,
+    result: Result<Value, Failure>,
+    repeatable: bool,
+}
+
+impl<'a> Begun<'a> {
+    fn new(cx: &'a TurnCx, path: CallPath, node: Node, repeatable: bool) -> Self {
+        let dropped = Failure::new(Code::Cancelled, "the call that made it ended first").effect(Effect::Unknown);
+        Self { cx, of: Some((path, node)), result: Err(dropped), repeatable }
+    }
+
+    fn reported(&mut self, report: tools::Report) {
+        let Some((_, node)) = &mut self.of else { return };
+        node.attempts = report.attempts;
+        node.queued_us = micros(report.queued);
+        node.upstream_status = report.upstream_status;
+        node.marks.extend(report.marks);
+        if !report.request.is_empty() {
+            report.request.for_operator().clone_into(&mut node.detail);
+        }
+        self.result = report.result.map_err(|failure| dated(failure, self.repeatable, node.started_us));
+    }
+
+    fn end(&mut self) -> Option<Outcome> {
+        let (path, node) = self.of.take()?;
+        let result = std::mem::replace(&mut self.result, Ok(Value::Null));
+        self.cx.progress.ended(&node.tool, result.is_ok());
+        Some(self.cx.end(path, node, result, self.repeatable))
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        // Of what goes on elsewhere, or in a next life, that life tells the end.
+        if !self.cx.lost.load(Ordering::Relaxed) && !self.cx.inner.kill.is_cancelled() {
+            self.end();
+        }
     }
 }
 
@@ -403,6 +466,7 @@ struct TurnHost<'a> {
     path: CallPath,
     tool: String,
     rights: Rights,
+    has_place: bool,
     children: AtomicU32,
     posts: AtomicU32,
 }
@@ -414,7 +478,7 @@ impl tools::Host for TurnHost<'_> {
             let n = self.children.fetch_add(1, Ordering::Relaxed) + 1;
             Planned { call: Call { path: self.path.child(n), tool, args }, unreadable: None }
         });
-        let parent = Parent { call: self.call, rights: &self.rights };
+        let parent = Parent { call: self.call, rights: &self.rights, has_place: self.has_place };
         batch::run(self.cx, Some(parent), planned.collect()).await
     }
 

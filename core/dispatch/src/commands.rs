@@ -4,7 +4,7 @@
 //! Several commands on lines of their own are one batch. Allowed precedes well-formed: arguments are read only
 //! once the tool is known to be in the caller's view, so reading is a step apart from splitting.
 
-use contract::{Code, Failure, Problem, TurnId, failure::PROBLEMS_MAX};
+use contract::{Failure, Problem, TurnId, failure::PROBLEMS_MAX};
 use serde_json::{Map, Value};
 
 /// One command of a message.
@@ -327,11 +327,6 @@ pub fn nothing_to_run(nearest: &[(&str, String)]) -> String {
         "I run commands here. Perhaps one of these is what you look for:\n\n{}\n\nSend /tools to see them all.",
         lines.join("\n")
     )
-}
-
-/// A failure that a command cannot be read; kept beside the codes it uses.
-pub fn unreadable(say: &str, usage: &str) -> Failure {
-    Failure { usage: Some(usage.to_owned()), ..Failure::new(Code::ArgsUnreadable, say) }
 }
 
 #[cfg(test)]

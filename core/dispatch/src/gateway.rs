@@ -304,6 +304,8 @@ impl Gateway {
 
     /// Runs one call without lane, session or delivery, through the same gate, guard, journal and tree.
     pub async fn invoke(&self, caller: Caller, tool: &str, args: Result<Value, Failure>) -> Invoked {
+        // Waited for when the gateway leaves, so that its end is still written.
+        let _under_way = self.inner.tasks.token();
         invoke::invoke(&self.inner, caller, tool, args).await
     }
 

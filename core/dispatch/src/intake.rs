@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contract::{
-    Accepted, Action, Address, Audience, Caller, Code, Failure, Heard, Kind, Message, Notice, Reply, SessionKey, State,
-    StoreDown, TurnId,
+    Accepted, Action, Address, Audience, Caller, Catalog, Code, Failure, Heard, Kind, Message, Notice, Reply,
+    SessionKey, State, StoreDown, TurnId,
     records::{Admitted, Record, TurnState},
 };
 use tracing::{debug, warn};
@@ -20,19 +20,11 @@ use crate::{
 
 /// Who the message's sender is to policy. The tenant is found from the place.
 pub(crate) fn caller_of(inner: &Inner, message: &Message) -> Caller {
-    let address = &message.address;
-    let snapshot = inner.snapshot.load();
-    let tenant = snapshot.policies.tenant(address.platform, address.space.as_deref(), &address.conversation);
     Caller {
-        platform: address.platform,
-        account: address.account.clone(),
-        tenant: tenant.to_owned(),
-        space: address.space.clone(),
-        conversation: address.conversation.clone(),
-        thread: address.thread.clone(),
         sender: message.sender.clone(),
         roles: message.roles.clone(),
         origin: message.origin(),
+        ..inner.anyone(&message.address)
     }
 }
 
@@ -136,7 +128,7 @@ async fn cancel(inner: &Inner, caller: &Caller, turn: TurnId) -> Result<Intent, 
     Ok(signal(if was_open { "stopping it" } else { "it has ended already" }))
 }
 
-fn same_person(a: &Caller, b: &Caller) -> bool {
+pub(crate) fn same_person(a: &Caller, b: &Caller) -> bool {
     (a.platform, &a.account, &a.space, &a.sender.id) == (b.platform, &b.account, &b.space, &b.sender.id)
 }
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     batch,
-    call::TurnCx,
+    call::{TurnCx, places},
     delivery::Settling,
     gateway::{Inner, Invoked},
     planner::Planned,
@@ -45,6 +45,9 @@ pub(crate) async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args:
     let asked = format!("/{name} {}", crate::summary::summary(&args));
     let address = address_of(&caller);
     let place = SessionKey::of(&address);
+    let cancel = CancellationToken::new();
+    // Before it is in the store: whoever finds it there is to see that its client waits for it here.
+    let running = inner.running.enter_as(id, place.clone(), &caller, &asked, cancel.clone());
     // A once call has a record, so that a crash can tell what is known of it; others pay nothing.
     let recorded = match once && unreadable.is_none() {
         true => accept_call(inner, id, &caller, &address, &asked).await.map(Some),
@@ -54,8 +57,7 @@ pub(crate) async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args:
         Ok(recorded) => (recorded, unreadable),
         Err(failure) => (None, Some(failure)),
     };
-    let cx = call_context(inner, id, caller, address, snapshot, recorded.as_ref());
-    let running = inner.running.enter_as(id, place.clone(), &cx.caller, &asked, cx.cancel.clone());
+    let cx = call_context(inner, id, caller, address, snapshot, recorded.as_ref(), cancel);
     let mut root = Node::new(id, CallId(0), NodeKind::Turn, now_us());
     root.args = contract::text::one_line(&asked, contract::node::SUMMARY_MAX);
     root.place = Some(Box::new(Place { caller: cx.caller.clone(), session: place }));
@@ -134,6 +136,7 @@ fn call_context(
     address: Address,
     snapshot: Arc<Snapshot>,
     recorded: Option<&(SessionKey, Fence)>,
+    cancel: CancellationToken,
 ) -> Arc<TurnCx> {
     let limits = snapshot.policies.limits(&caller);
     Arc::new(TurnCx {
@@ -144,10 +147,11 @@ fn call_context(
         caller,
         address: None,
         deadline: tokio::time::Instant::now() + limits.turn_timeout,
+        places: places(&limits),
         limits,
         snapshot,
         life: 0,
-        cancel: CancellationToken::new(),
+        cancel,
         live: inner.tracer.begin(id),
         journal: Vec::new(),
         posted: Vec::new(),

@@ -34,6 +34,8 @@ struct State {
     said: Option<String>,
     stopped: bool,
     receipt: Option<Receipt>,
+    /// The message may be there, and cannot be changed: no second one is put beside it.
+    doubtful: bool,
 }
 
 struct Line {
@@ -101,7 +103,11 @@ impl Progress {
             }
             let now = Instant::now();
             if now >= type_at {
-                outlet.indicate(&self.to, Indicator::Typing).await;
+                // The answer does not wait for a platform that is slow to show it.
+                tokio::select! {
+                    () = outlet.indicate(&self.to, Indicator::Typing) => {}
+                    () = self.stopped() => return,
+                }
                 type_at = now + outlet.typing_lasts();
             }
             if now >= show_at {
@@ -115,12 +121,14 @@ impl Progress {
         }
     }
 
+    /// Until then, or until it is stopped.
     async fn wait(&self, until: Instant) {
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep_until(until) => return,
-                () = self.changed.notified() => if self.lock().stopped { return },
-            }
+        let _ = tokio::time::timeout_at(until, self.stopped()).await;
+    }
+
+    async fn stopped(&self) {
+        while !self.lock().stopped {
+            self.changed.notified().await;
         }
     }
 
@@ -131,6 +139,9 @@ impl Progress {
         };
         let Some(part) = outlet.render(&reply, &self.to).into_iter().next() else { return };
         let before = self.receipt();
+        if self.lock().doubtful {
+            return;
+        }
         if before.is_none() && self.record(cx, None).await.is_err() {
             return;
         }
@@ -152,7 +163,8 @@ impl Progress {
                 let wait = until.duration_since(std::time::SystemTime::now()).unwrap_or_default();
                 self.wait(Instant::now() + wait.min(Duration::from_secs(600))).await;
             }
-            Ok(Err(_)) | Err(_) => {}
+            Ok(Err(DeliveryError::Unsure(_))) | Err(_) => self.lock().doubtful = before.is_none(),
+            Ok(Err(DeliveryError::NotSent(_) | DeliveryError::Refused(_))) => {}
         }
     }
 

@@ -88,12 +88,15 @@ async fn take(inner: &Arc<Inner>, owned: &[Owned]) {
     for partition in 0..contract::ids::PARTITIONS {
         let now = owned.iter().find(|o| o.partition == partition).map(|o| o.fence);
         let before = inner.fences.of(partition);
-        if now == before {
+        if now == before && now.is_some() {
             continue;
         }
         if before.is_some() {
             warn!(partition, "another process owns this partition, or owned it meanwhile");
             inner.fences.set(partition, None);
+        }
+        // Also what waited for a reading that failed before the partition went to another process.
+        if now.is_none() || before.is_some() {
             for turn in inner.lanes.lost(partition) {
                 inner.tracer.forget(turn);
             }
@@ -119,13 +122,10 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
     if !unfinished.is_empty() {
         info!(partition, turns = unfinished.len(), "taking up unfinished turns");
     }
-    let mut waiting = Vec::new();
+    let (mut waiting, mut answered) = (Vec::new(), Vec::new());
     for record in unfinished {
         match record.state {
-            TurnState::Answered => {
-                mend::tree_of_answered(inner, &record);
-                delivery::resume(inner, &record, fence);
-            }
+            TurnState::Answered => answered.push(record),
             TurnState::Parked | TurnState::Merged(_) | TurnState::Done => {}
             TurnState::Queued | TurnState::Running if record.session.as_str().starts_with(INVOKED) => {
                 // Not one whose client waits here for it.
@@ -135,6 +135,12 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
             }
             TurnState::Queued | TurnState::Running => waiting.push(record),
         }
+    }
+    // A store may list them by when they are due: one that waits would come behind those that wait for it.
+    answered.sort_by_key(|record| record.id);
+    for record in answered {
+        mend::tree_of_answered(inner, &record);
+        delivery::resume(inner, &record, fence);
     }
     Lanes::taken(inner, partition, waiting);
 }

@@ -167,7 +167,11 @@ impl Tracer {
     /// The turn's reply is stored.
     pub fn close(&self, live: &LiveTurn, reply: &Arc<Reply>, line: TurnLine) {
         live.end(reply);
-        self.push(Trace::Turn(Box::new(line)));
+        let turn = line.turn;
+        // Otherwise the flusher forgets it, once its tree is written.
+        if !self.push(Trace::Turn(Box::new(line))) {
+            self.forget(turn);
+        }
     }
 
     /// The turn goes on elsewhere; nothing more of it is known here.
@@ -187,10 +191,13 @@ impl Tracer {
         TraceHealth { waiting: self.backlog.load(Ordering::Relaxed), dropped: self.dropped.load(Ordering::Relaxed) }
     }
 
-    fn push(&self, trace: Trace) {
-        if self.queue.try_send(trace).is_err() {
+    /// False when there is no room: it is counted, and lost.
+    fn push(&self, trace: Trace) -> bool {
+        let taken = self.queue.try_send(trace).is_ok();
+        if !taken {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+        taken
     }
 
     fn count(&self, node: &Node) {

@@ -20,7 +20,7 @@ use tracing::{info, warn};
 
 use crate::{
     batch,
-    call::{TurnCx, new_delivery},
+    call::{TurnCx, new_delivery, places},
     delivery::{self, Settling},
     gateway::Inner,
     planner::{Draft, Step, TurnView},
@@ -131,6 +131,7 @@ fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Cancellati
         caller: record.caller.clone(),
         address: Some(record.message.address.clone()),
         deadline: Instant::now() + limits.turn_timeout,
+        places: places(&limits),
         limits,
         snapshot,
         life: record.lives,

@@ -220,6 +220,7 @@ impl World {
                 idempotency_key: "key",
                 host: &host,
                 resources: &self.resources,
+                places: None,
                 repeatable: self.snapshot.is_repeatable(&call.tool),
             };
             let report = tools::run(permitted, cx).await;

@@ -7,11 +7,11 @@ mod attempt;
 mod line;
 mod say;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use contract::{Caller, Code, Effect, Failure, Private, TurnId};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -36,6 +36,9 @@ pub struct RunCx<'a> {
     pub idempotency_key: &'a str,
     pub host: &'a dyn Host,
     pub resources: &'a Resources,
+    /// Places that the calls of the turn share, wherever in its tree they are. Nothing for a call that waits for others:
+    /// with a place it would keep them out.
+    pub places: Option<&'a Arc<Semaphore>>,
     /// Whether the call may be run again without harm; of a pipeline its steps decide, which a tool alone cannot tell.
     pub repeatable: bool,
 }

@@ -135,6 +135,7 @@ impl World {
             idempotency_key: "key",
             host: &Nobody,
             resources: &self.resources,
+            places: None,
             repeatable,
         };
         run(call, cx).await

@@ -103,7 +103,8 @@ impl Deliveries {
 
     pub(super) fn hold_account(&self, to: &Address, until: Instant) {
         let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
-        paces.accounts.entry((to.platform, to.account.clone())).or_default().not_before = until;
+        let account = paces.accounts.entry((to.platform, to.account.clone())).or_default();
+        account.not_before = account.not_before.max(until);
     }
 
     pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Conversation, VecDeque<Job>>> {

@@ -49,7 +49,7 @@ pub(super) async fn send(
     part: &Part,
 ) -> Result<Sent, Stop> {
     let mut part = part.clone();
-    let began = Instant::now();
+    let mut unreachable_since = None;
     let mut tries = 0;
     loop {
         let at = inner.deliveries.place(&job.delivery.to, connected.outlet.pace(&job.delivery.to));
@@ -69,9 +69,12 @@ pub(super) async fn send(
         };
         tries += 1;
         match error {
-            DeliveryError::Wait { scope, until } => wait(inner, job, n, scope, until).await?,
+            DeliveryError::Wait { scope, until } => {
+                unreachable_since = None;
+                wait(inner, job, n, scope, until).await?;
+            }
             DeliveryError::NotSent(why) => {
-                if began.elapsed() > UNREACHABLE_MAX {
+                if unreachable_since.get_or_insert_with(Instant::now).elapsed() > UNREACHABLE_MAX {
                     return Err(Stop::Failed(Code::DeliveryRefused, why));
                 }
                 pause(inner, backoff(tries)).await?;

@@ -1,4 +1,5 @@
-//! Who may run at once: the tool's concurrency limit, and the resource that a call needs alone.
+//! Who may run at once: the resource that a call needs alone, the turn's places, the tool's concurrency limit. In this
+//! order, so that nobody who has the later waits for somebody who waits for it.
 
 use std::{
     future::Future,
@@ -66,6 +67,7 @@ impl Limit {
 pub struct Place {
     /// Frees first: a slot is of use to more calls than a resource is.
     _slot: Option<OwnedSemaphorePermit>,
+    _turns: Option<OwnedSemaphorePermit>,
     _claim: Option<Claim>,
     pub waited: bool,
 }
@@ -87,12 +89,30 @@ pub async fn place(call: &mut Permitted, cx: &RunCx<'_>, until: Instant) -> Resu
         waited = true;
         in_time(claim.granted(), cx.cancel, until).await?;
     }
+    let turns = match cx.places {
+        None => None,
+        Some(places) => Some(turns_place(places, cx.cancel, until, &mut waited).await?),
+    };
     let guard = call.tool().guard.clone();
     let slot = match &guard.limit {
         None => None,
         Some(limit) => Some(slot(limit, cx.cancel, until, &mut waited).await?),
     };
-    Ok(Place { _slot: slot, _claim: claim, waited })
+    Ok(Place { _slot: slot, _turns: turns, _claim: claim, waited })
+}
+
+async fn turns_place(
+    places: &Arc<Semaphore>,
+    cancel: &CancellationToken,
+    until: Instant,
+    waited: &mut bool,
+) -> Result<OwnedSemaphorePermit, NoPlace> {
+    if let Ok(place) = places.clone().try_acquire_owned() {
+        return Ok(place);
+    }
+    *waited = true;
+    let place = in_time(places.clone().acquire_owned(), cancel, until).await?;
+    Ok(place.expect("a turn never closes its semaphore"))
 }
 
 async fn slot(
