@@ -37,6 +37,14 @@ toolset: lab
 description: Calls the secret thing
 endpoint: { type: pipeline, steps: [{ tool: secret_thing, args: {} }] }
 ---
+name: hurried
+toolset: lab
+description: Does not wait long for what it calls
+execution: { timeout: 300ms }
+endpoint:
+  type: pipeline
+  steps: [{ parallel: [{ tool: gate, args: { id: a } }, { tool: once, args: { id: b } }, { tool: noop, args: { a: x } }] }]
+---
 name: buys
 toolset: lab
 description: Does something once
@@ -125,6 +133,38 @@ async fn children_of_a_call_keep_to_the_limit_too() {
            └─ gate {id: "four"}  ok
     "#]]
     .assert_eq(&said.tree);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_one_message_share_its_places_however_they_are_nested() {
+    for at_once in [1, 3] {
+        let gate = Gate::closed();
+        let gateway = Arc::new(gateway(&gate, &format!("concurrent_calls: {at_once}")).await);
+        let asking = tokio::spawn({
+            let gateway = gateway.clone();
+            async move { gateway.say("/outer\n/gate id=five\n/outer\n/outer").await }
+        });
+        gate.wait_for(at_once).await;
+        gate.open();
+        let said = asking.await.unwrap();
+        assert!(!said.reply.failed, "{}", said.text);
+        assert_eq!((gate.most(), gate.runs()), (at_once, 13));
+    }
+}
+
+#[tokio::test]
+async fn what_a_call_leaves_behind_when_its_time_is_over_ends_in_the_tree_too() {
+    let gate = Gate::closed();
+    let said = gateway(&gate, "turn_timeout: 60s").await.say("/hurried").await;
+    expect![[r#"
+        turn  failed [timeout]
+        └─ hurried {}  unknown [timeout]
+           ├─ gate {id: "a"}  cancelled [cancelled]
+           ├─ once {id: "b"}  unknown [cancelled]
+           └─ noop {a: "x"}  ok
+    "#]]
+    .assert_eq(&said.tree);
+    assert_eq!(gate.inside(), 0);
 }
 
 #[tokio::test]

@@ -354,6 +354,58 @@ async fn a_stored_reply_goes_out_after_any_restart_also_into_another_conversatio
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_of_one_conversation_keep_their_order_over_a_restart() {
+    for_each_store(|ground| async move {
+        let platform = Arc::new(Recorder::default());
+        platform.fail_next([Fault::Wait(Duration::from_secs(2))]);
+        let start = || {
+            let platform = platform.clone();
+            Life::start(ground.opening(), move |stores| Setup::new(stores).outlet(&platform))
+        };
+        let life = start().await;
+        life.ready().await;
+        let mut asked = Vec::new();
+        for id in 1..=3 {
+            let turn = life.turn(says("c", &format!("/gate id={id}"))).await;
+            while life.gateway.record(turn).await.unwrap().unwrap().state != TurnState::Answered {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            asked.push(turn);
+        }
+        // The first waits, durably.
+        let is_due = |record: contract::records::Record| {
+            matches!(record.deliveries[0].state, DeliveryState::Ready { due_ms, .. } if due_ms > 0)
+        };
+        while !is_due(life.gateway.record(asked[0]).await.unwrap().unwrap()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        life.kill();
+        let life = start().await;
+        for turn in asked {
+            life.done(turn).await;
+        }
+        assert_eq!(texts(&platform), ["- id: 1", "- id: 2", "- id: 3"]);
+        life.kill();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_progress_message_that_may_be_there_gets_no_second_beside_it() {
+    let gate = Gate::closed();
+    let gateway = gateway(&gate).await;
+    gateway.outlet.fail_next([Fault::UnsureAfter]);
+    let asked = turn(&gateway, says("c", "/gate id=1\n/sleep 2500")).await;
+    gateway.outlet.wait_for(1).await;
+    testkit::until("typing goes on", || gateway.outlet.indicated() > 0).await;
+    tokio::time::sleep(Duration::from_millis(1_800)).await;
+    gate.open();
+    done(&gateway, asked).await;
+    let ops: Vec<_> = gateway.outlet.seen().iter().map(|s| s.op).collect();
+    assert_eq!(ops, ["draft", "post"]);
+}
+
 #[tokio::test]
 async fn what_waits_behind_a_wait_is_not_sent_before_it_on_the_way_out() {
     let gateway = gateway(&Gate::opened()).await;

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use contract::{Accepted, Message, Platform, SessionKey, TurnId, reply::DUPLICATE_MARK};
+use contract::{
+    Accepted, CallPath, Digest, Message, Platform, SessionKey, TurnId,
+    records::{Change, Entry, Record},
+    reply::DUPLICATE_MARK,
+};
 use testkit::{Death, Gate, Ground, Life, Recorder, Setup, message};
 
 use crate::scene::for_each_store;
@@ -356,6 +360,31 @@ async fn a_wish_to_stop_survives_a_kill() {
         assert_eq!(gate.runs(), 1);
         assert!(platform.finals()[0].text.contains("code: not_started"), "{:?}", platform.finals());
         life.kill();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_would_run_again_under_another_key_is_unknown() {
+    for_each_store(|ground| async move {
+        let asked = message(Platform::Api, "c", "ada", "/once id=1");
+        let record = Record::new(TurnId::new(), SessionKey::of(&asked.address), asked, testkit::caller(Platform::Api));
+        let dead = ground.open().await;
+        let owned = dead.turns.hold().await.unwrap();
+        dead.turns.accept(&record).await.unwrap();
+        let fence = owned.iter().find(|o| o.partition == record.session.partition()).unwrap().fence;
+        let digest = Digest::of(b"as it was");
+        let path = CallPath::top(1, 1);
+        let key = Some("as it was".to_owned());
+        let entry = Entry { path, tool: "once".into(), spec: digest, args: digest, key, at_ms: 5, end: None };
+        dead.turns.change(fence, record.id, &record.session, &[Change::Started(vec![entry])]).await.unwrap();
+        dead.close().await;
+        let gate = Gate::opened();
+        let gateway = Setup::new(ground.open().await).gate(&gate).start().ready().await;
+        let said = gateway.ended(record.id).await;
+        assert!(said.tree.contains("unknown [outcome.unknown]"), "{}", said.tree);
+        assert_eq!(gate.runs(), 0);
+        gateway.gateway.drain().await;
     })
     .await;
 }
