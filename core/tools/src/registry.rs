@@ -18,7 +18,7 @@ use contract::Finding;
 use crate::{
     endpoint::Build,
     guard::Guard,
-    schema::{Schema, SchemaError},
+    schema::Schema,
     spec::{EndpointSpec, Spec},
     tool::Tool,
 };
@@ -91,11 +91,11 @@ impl Registry {
     /// Makes the tool of a spec, or says why there is none.
     fn tool(&self, spec: Spec, last: &Snapshot, warnings: &mut Vec<Finding>) -> Result<Arc<Tool>, NoTool> {
         let before = last.get(&spec.name);
-        let schema = compile(&spec, "parameters", &spec.parameters)?;
+        let schema = spec.compile("parameters", &spec.parameters)?;
         warn(&spec, "parameters", &schema, warnings);
         let returns = match &spec.returns {
             Some(source) => {
-                let returns = compile(&spec, "returns", source)?;
+                let returns = spec.compile("returns", source)?;
                 warn(&spec, "returns", &returns, warnings);
                 Some(returns)
             }
@@ -147,16 +147,6 @@ fn is_active(spec: &Spec) -> Result<(), Finding> {
         )),
         EndpointSpec::Http(_) | EndpointSpec::Pipeline(_) | EndpointSpec::Native { .. } => Ok(()),
     }
-}
-
-fn compile(spec: &Spec, key: &str, source: &serde_json::Value) -> Result<Schema, Finding> {
-    Schema::compile(source).map_err(|SchemaError { path, message }| {
-        let at = match path.trim_start_matches('/') {
-            "" => key.to_owned(),
-            path => format!("{key}.{}", path.replace('/', ".")),
-        };
-        spec.error_at(&at, format!("'{at}': {message}"))
-    })
 }
 
 /// A schema's lints begin with where they belong.

@@ -11,8 +11,10 @@ mod types;
 use std::sync::Arc;
 
 use contract::Finding;
+use serde_json::Value;
 pub use types::*;
 
+use crate::schema::{Schema, SchemaError};
 use fields::Diagnosis;
 
 /// What one file held.
@@ -63,12 +65,35 @@ pub fn parse(file: &str, text: &str) -> Parsed {
                 parsed.warnings.append(&mut found.warnings);
                 parsed.specs.push(spec);
             }
-            _ => parsed.refuse(name, found),
+            Some(spec) => {
+                // Its schemas are compiled for their errors alone, so that all are said at once.
+                found.errors.extend(spec.wrong_schemas());
+                parsed.refuse(name, found);
+            }
+            None => parsed.refuse(name, found),
         }
     }
     parsed.errors.sort_by_key(|e| (e.line, e.column));
     parsed.warnings.sort_by_key(|e| (e.line, e.column));
     parsed
+}
+
+impl Spec {
+    /// The schema that stands at a key, or where it is wrong.
+    pub(crate) fn compile(&self, key: &str, source: &Value) -> Result<Schema, Finding> {
+        Schema::compile(source).map_err(|SchemaError { path, message }| {
+            let at = match path.trim_start_matches('/') {
+                "" => key.to_owned(),
+                path => format!("{key}.{}", path.replace('/', ".")),
+            };
+            self.error_at(&at, format!("'{at}': {message}"))
+        })
+    }
+
+    fn wrong_schemas(&self) -> impl Iterator<Item = Finding> {
+        let schemas = [("parameters", Some(&self.parameters)), ("returns", self.returns.as_ref())];
+        schemas.into_iter().filter_map(|(key, source)| self.compile(key, source?).err())
+    }
 }
 
 impl Parsed {

@@ -86,6 +86,9 @@ impl Teller<'_> {
     fn problem(&self, error: &ValidationError<'_>, expected: String, hint: Option<String>) -> Problem {
         let path = self.shown_path(error.instance_path().as_str());
         let got = self.original.pointer(path).unwrap_or_else(|| error.instance().as_ref());
+        // What was read from a text as a number is wrong as a number: quotes around it would name the wrong fault.
+        let read = self.current.pointer(path).filter(|read| got.is_string() && (read.is_number() || read.is_boolean()));
+        let got = read.unwrap_or(got);
         Problem { path: path.trim_start_matches('/').to_owned(), expected, got: Some(preview(got)), hint }
     }
 

@@ -331,7 +331,7 @@ fn all_problems_are_told_at_once() {
         json!({"statuss": "x", "status": "payed", "limit": "99", "date_range": {"start": "yesterday", "end": 5}, "zzzzzz": null}),
         expect![[r#"
             status: expected one of pending, paid, shipped, completed, got "payed" (did you mean 'paid'?)
-            limit: expected at most 50, got "99"
+            limit: expected at most 50, got 99
             date_range/start: expected a date like 2026-01-31, got "yesterday"
             date_range/end: expected string, got 5 (put it in quotes)
             statuss: expected no such field, got "x" (did you mean 'status'?)

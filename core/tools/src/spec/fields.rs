@@ -222,6 +222,8 @@ fn scalar(node: &Node) -> String {
 
 fn got(node: &Node) -> String {
     match &node.kind {
+        // `"8"` where a number belongs: without its quotes it would read as if an 8 were refused.
+        Kind::Scalar(scalar) if !scalar.is_plain => format!(", not the text \"{}\"", text::one_line(&scalar.text, 40)),
         Kind::Scalar(scalar) => format!(", not '{}'", text::one_line(&scalar.text, 40)),
         Kind::Seq(_) | Kind::Map(_) => format!(", not {}", node.is_a()),
     }

@@ -216,6 +216,22 @@ fn an_unknown_key_is_refused_with_its_place_and_the_nearest_known_one() {
 }
 
 #[test]
+fn a_wrong_type_is_said_beside_what_else_is_wrong() {
+    check(
+        "name: t\ntoolsett: a\nparameters: { type: object, properties: { n: { type: intger } } }\nreturns: { type: objct }\n\
+         endpoint: { url: https://a.test }\nexecution: { concurrency_limit: \"8\", retries: lots }\n",
+        expect![[r#"
+            refused t
+            error t.yaml:2:1: unknown key 'toolsett' in a tool: did you mean 'toolset'?
+            error t.yaml:3:48: 'parameters.properties.n.type': unknown type 'intger': did you mean 'integer'?
+            error t.yaml:4:12: 'returns.type': unknown type 'objct': did you mean 'object'?
+            error t.yaml:6:33: 'concurrency_limit' has to be a whole number of at least 1, not the text "8"
+            error t.yaml:6:47: 'retries' has to be a whole number of at least 0, not 'lots'
+        "#]],
+    );
+}
+
+#[test]
 fn a_bad_document_loses_itself_only() {
     check(
         &format!("{}\n---\nname: bad\nendpoint: [\n---\n{}", quiet(""), quiet("").replace("name: t", "name: u")),
