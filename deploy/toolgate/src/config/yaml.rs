@@ -1,9 +1,8 @@
 //! A YAML tree in which every value knows its place, so that an error can name file, line and column.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use policies::tree::{Fault, Kind, Node, Place, Scalar, documents};
 
 use super::finding::{Finding, finding_at};
 
@@ -45,16 +44,32 @@ pub struct Key {
 impl Tree {
     /// Reads one document. The error never quotes the source: a secret may stand there.
     pub fn parse(file: &str, text: &str) -> Result<Self, Finding> {
-        let options = serde_saphyr::options! {
-            with_snippet: false,
-            strict_booleans: true,
-            leading_zero_numbers_as_strings: true,
-            underscored_numbers_as_strings: true,
-        };
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        let mut documents = documents(text).into_iter();
+        let Some(first) = documents.next() else {
             return Ok(Self { spot: Spot::default(), value: Value::Map(Vec::new()) });
+        };
+        let root = first.root.map_err(|fault| unreadable(file, &fault))?;
+        match documents.next() {
+            Some(second) => {
+                let at = second.root.map_or_else(|fault| fault.at, |node| node.at);
+                Err(finding_at(file, &spot_of(at), "a second document begins here: the configuration is one"))
+            }
+            None => Ok(Self::of(root)),
         }
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(file, &error))
+    }
+
+    fn of(node: Node) -> Self {
+        let value = match node.kind {
+            Kind::Scalar(scalar) => Value::of(&scalar),
+            Kind::Seq(items) => Value::List(items.into_iter().map(Self::of).collect()),
+            Kind::Map(entries) => Value::Map(
+                entries
+                    .into_iter()
+                    .map(|(key, node)| (Key { spot: spot_of(key.at), text: key.name }, Self::of(node)))
+                    .collect(),
+            ),
+        };
+        Self { spot: spot_of(node.at), value }
     }
 
     /// What stands there, for an error text: never the value itself.
@@ -97,86 +112,30 @@ impl Tree {
     }
 }
 
-fn unreadable(file: &str, error: &serde_saphyr::Error) -> Finding {
-    let spot = error.location().map(spot_of).unwrap_or_default();
-    let message = error.without_snippet().to_string();
-    // The library ends its messages with the place, which stands in front already.
-    let message = message.split(" at line ").next().unwrap_or_default();
-    let message = message.split(" (line ").next().unwrap_or_default();
-    finding_at(file, &spot, format!("not readable as YAML: {}", contract::text::one_line(message, 200)))
-}
-
-fn spot_of(location: serde_saphyr::Location) -> Spot {
-    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    Spot { line: number(location.line()), column: number(location.column()), variable: None }
-}
-
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned { value, referenced, .. } = Spanned::<Value>::deserialize(deserializer)?;
-        Ok(Self { spot: spot_of(referenced), value })
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue)
-    }
-}
-
-struct AnyValue;
-
-impl<'de> Visitor<'de> for AnyValue {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
-        Ok(Value::Bool(flag))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(Value::Int(number))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(i64::try_from(number).map_or_else(|_| Value::Text(number.to_string()), Value::Int))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(Value::Float(number))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::Text(text.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
+impl Value {
+    fn of(scalar: &Scalar) -> Self {
+        match scalar.value() {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(flag) => Self::Bool(flag),
+            serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(whole), _) => Self::Int(whole),
+                (None, Some(float)) if !number.is_u64() => Self::Float(float),
+                _ => Self::Text(scalar.text.clone()),
+            },
+            _ => Self::Text(scalar.text.clone()),
         }
-        Ok(Value::List(list))
     }
+}
 
-    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Value, A::Error> {
-        let mut map = Vec::new();
-        while let Some(key) = pairs.next_key::<Tree>()? {
-            let text = key.scalar().ok_or_else(|| de::Error::custom("a key must be a word"))?;
-            map.push((Key { spot: key.spot, text }, pairs.next_value()?));
-        }
-        Ok(Value::Map(map))
-    }
+fn unreadable(file: &str, fault: &Fault) -> Finding {
+    // A tag is whatever begins with an exclamation mark, and so may a secret.
+    let message = if fault.message.starts_with("the tag '") { "tags are not read" } else { &fault.message };
+    let message = contract::text::one_line(message, 200);
+    finding_at(file, &spot_of(fault.at), format!("not readable as YAML: {message}"))
+}
+
+fn spot_of((line, column): Place) -> Spot {
+    Spot { line, column, variable: None }
 }
 
 #[cfg(test)]
@@ -208,6 +167,25 @@ mod tests {
         assert!(!error.contains("sk_live"), "{error}");
         let error = Tree::parse("f.yaml", "a: 1\na: 2\n").unwrap_err().to_string();
         assert!(error.starts_with("f.yaml:2:1: not readable as YAML"), "{error}");
+        for line in [
+            "a: !sk_live x",
+            "a: *sk_live",
+            "a: &x sk_live\n---\nb: sk_live",
+            "a: \"sk_live",
+            "a: b: sk_live",
+            "a: @sk_live",
+        ] {
+            let error = Tree::parse("f.yaml", line).unwrap_err().to_string();
+            assert!(error.starts_with("f.yaml:") && !error.contains("sk_live"), "{error}");
+        }
+    }
+
+    #[test]
+    fn endless_nesting_is_an_error_with_a_place() {
+        for text in ["[".repeat(200_000), "a: ".to_owned() + &"{b: ".repeat(50_000), "- ".repeat(50_000)] {
+            let error = Tree::parse("f.yaml", &text).unwrap_err().to_string();
+            assert!(error.starts_with("f.yaml:1:") && error.contains("too deep"), "{error}");
+        }
     }
 
     #[test]
