@@ -91,7 +91,7 @@ async fn the_list_is_filtered_and_a_client_sees_its_own() {
 #[tokio::test]
 async fn a_stream_tells_first_what_was_and_then_what_is() {
     let world = world().await;
-    let (_, later) = world.say(Some(DESKTOP), json!({ "text": "/sleep 200\n/sleep 1", "wait": 0 })).await;
+    let (_, later) = world.say(Some(DESKTOP), json!({ "text": "/sleep 3000\n/sleep 1", "wait": 0 })).await;
     let path = format!("/v1/traces/{}/events", later["reference"].as_str().unwrap());
     let live = events(world.ask(Method::GET, &path, Some(DESKTOP)).send().await.unwrap()).await;
     let names: Vec<_> = live.iter().map(|(name, _)| name.as_str()).collect();

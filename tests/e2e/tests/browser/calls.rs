@@ -21,6 +21,7 @@ fn eight_calls_are_eight_rows_whose_bars_overlap() {
 fn a_step_that_fails_is_told_with_its_layer_under_its_parent() {
     let ground = Ground::new(DESK);
     ground.asks("/research atlantis");
+    ground.page.until("the step has timed out", "document.querySelector('#tree li[data-tone=execution]')");
     let rows = ground.tree_with("read_page");
     let depths: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.depth)).collect();
     assert_eq!(depths[..3], [("turn", 0), ("research", 1), ("search_web", 2)], "{rows:#?}");
