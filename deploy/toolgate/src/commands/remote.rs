@@ -132,17 +132,19 @@ impl Trouble {
             Self::Refused(status, Value::Null) => {
                 Said::failed(Exit::Failed, format!("what listens there answered {status}: is it a gateway?"))
             }
-            Self::Refused(status, body) => Said::refused(Exit::Failed, words(status, &body), body),
+            Self::Refused(status, body) => {
+                Said::refused(Exit::Failed, words(&body, &format!("the gateway answered {status}")), body)
+            }
         }
     }
 }
 
-/// Problem details as lines: what is wrong, where, what to do, the reference.
-fn words(status: StatusCode, body: &Value) -> String {
+/// Problem details as lines: what is wrong (`otherwise` where they do not say), where, what to do, the reference.
+pub(super) fn words(body: &Value, otherwise: &str) -> String {
     let error = &body["error"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let say = text(&body["detail"]).or_else(|| text(&error["message"])).or_else(|| text(&body["title"]));
-    let mut lines = vec![say.unwrap_or_else(|| format!("the gateway answered {status}"))];
+    let mut lines = vec![say.unwrap_or_else(|| otherwise.to_owned())];
     let problems = body["problems"].as_array().or_else(|| error["problems"].as_array());
     for problem in problems.into_iter().flatten() {
         let part = |name: &str| text(&problem[name]).unwrap_or_default();
@@ -150,11 +152,10 @@ fn words(status: StatusCode, body: &Value) -> String {
         let hint = text(&problem["hint"]).map(|hint| format!(" ({hint})")).unwrap_or_default();
         lines.push(format!("  {}: expected {}{got}{hint}", part("path"), part("expected")));
     }
-    lines.extend(text(&body["usage"]).map(|usage| format!("  usage: {usage}")));
-    lines.extend(text(&body["hint"]).map(|hint| format!("  {hint}")));
-    let code = text(&body["code"]).or_else(|| text(&error["code"]));
-    let layer = text(&body["layer"]).or_else(|| text(&error["layer"]));
-    lines.extend(code.zip(layer).map(|(code, layer)| format!("  {layer} · {code}")));
+    let either = |name: &str| text(&body[name]).or_else(|| text(&error[name]));
+    lines.extend(either("usage").map(|usage| format!("  usage: {usage}")));
+    lines.extend(either("hint").map(|hint| format!("  {hint}")));
+    lines.extend(either("code").zip(either("layer")).map(|(code, layer)| format!("  {layer} · {code}")));
     lines.extend(text(&body["reference"]).map(|reference| format!("  toolgate trace show {reference}")));
     // What others wrote stands in it; the terminal is not theirs.
     let clean = |line: &String| line.replace(|c: char| c.is_control(), " ");

@@ -5,20 +5,18 @@ use tools::{Quarantine, Schema};
 
 use super::{
     Said, Teller, caller,
-    remote::{Answer, Gateway, Trouble, ask_tools, named},
+    remote::{Answer, Gateway, Trouble, ask_tools, named, words},
     usable,
 };
 use crate::{
     cli::{Exit, Invoke, Remote, Who},
     config::Config,
-    ink::Ink,
     run::{
         Ended,
         gateway::{Running, open, open_store, settings},
     },
     sources::Origins,
     table::{self, text},
-    tree,
 };
 
 /// Said in the place of an empty list.
@@ -95,8 +93,6 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
     let gateway = running.gateway.clone();
     let caller = caller(&asked.who, &gateway.snapshot().policies);
     let invoked = gateway.invoke_json(caller, &asked.name, &asked.params).await;
-    let nodes = gateway.tree(invoked.turn).await.unwrap_or_default();
-    let tree = tree::draw(&nodes, tree::Style { ink: Ink::for_stdout(), details: true });
     running.stop(None).await;
     let reference = invoked.turn.to_string();
     let outcome = invoked.outcome;
@@ -109,12 +105,12 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
             Said::told(text, json)
         }
         Err(failure) => {
-            let notice = contract::Notice::of(&failure, Some(&asked.name), None);
-            let lines: Vec<_> = notice.detail_lines().into_iter().map(|line| format!("  {line}")).collect();
-            let lines = lines.join("\n");
-            let text =
-                format!("{}\n{lines}\n  {}\n  toolgate trace show {reference}\n\n{tree}", notice.say, notice.hint);
-            let json = json!({ "reference": reference, "error": failure.for_model(outcome.repeatable)["error"] });
+            // As the gateway's API tells of it, but for what only HTTP needs.
+            let error = failure.for_model(outcome.repeatable)["error"].take();
+            let json = json!({
+                "detail": error["message"], "code": error["code"], "reference": reference, "error": error,
+            });
+            let text = words(&json, "the call failed");
             Said::refused(Exit::Failed, text, json)
         }
     }

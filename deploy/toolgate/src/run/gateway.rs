@@ -1,10 +1,11 @@
 //! The composition: stores, snapshot, gateway, adapters, HTTP.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc, time::Duration};
 
 use contract::{Platform, records::Stores, seams::Condition};
 use dispatch::{Gateway, Options, Settings};
 use endpoints::Endpoints;
+use futures_util::FutureExt;
 use secrecy::SecretString;
 use telegram::Telegram;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -146,14 +147,15 @@ impl Running {
                     self.gateway.connect(Platform::Telegram, &account.name, adapter.clone(), adapter.clone());
                     adapters.push((account.name, adapter));
                 }
-                Err(stopped) => self.stopped(&account.name, &stopped),
+                Err(stopped) => say_stopped(&self.gateway.health(), &account.name, &stopped),
             }
         }
         self.gateway.start();
         for (name, adapter) in adapters {
             let (core, shutdown, health) = (self.gateway.core(), self.intake.clone(), self.gateway.health());
             self.adapters.spawn(async move {
-                if let Err(stopped) = telegram::run(adapter, core, shutdown).await {
+                let ended = AssertUnwindSafe(telegram::run(adapter, core, shutdown)).catch_unwind().await;
+                if let Err(stopped) = ended.unwrap_or_else(|_| Err(crashed())) {
                     say_stopped(&health, &name, &stopped);
                 }
             });
@@ -170,10 +172,6 @@ impl Running {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         false
-    }
-
-    fn stopped(&self, account: &str, stopped: &contract::Stopped) {
-        say_stopped(&self.gateway.health(), account, stopped);
     }
 
     /// Serves HTTP until the gateway stops.
@@ -209,6 +207,11 @@ fn say_stopped(health: &contract::Health, account: &str, stopped: &contract::Sto
     error!(account, why = stopped.why, steps = stopped.steps.join("; "), "the Telegram adapter stopped");
     let words = format!("{}: {}", stopped.why, stopped.steps.join("; "));
     health.set(&format!("telegram/{account}"), Condition::Stopped(words));
+}
+
+fn crashed() -> contract::Stopped {
+    let steps = vec!["restart the gateway; the log says where it crashed".to_owned()];
+    contract::Stopped { why: "the adapter crashed".into(), steps }
 }
 
 /// Waits for Ctrl+C or SIGTERM.

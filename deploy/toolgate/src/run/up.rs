@@ -71,3 +71,38 @@ fn token(secret: &Secret) -> web::Token {
         async move { secret.read().await.ok() }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::{Json, Router};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nothing_is_asked_of_a_platform_where_the_port_is_taken() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let answer = move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            async { Json(serde_json::json!({ "ok": true, "result": [] })) }
+        };
+        // Both the platform and what holds the port.
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let taken = listener.local_addr().unwrap();
+        tokio::spawn(axum::serve(listener, Router::new().fallback(answer)).into_future());
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("token"), "123456789:token-of-nobody-at-all-and-nowhere").unwrap();
+        let text = format!(
+            "listen: {taken}\nstore: sqlite:a.db\nplatforms: {{ telegram: {{ token: 'file:token', api_url: 'http://{taken}' }} }}\n"
+        );
+        let config = crate::config::parse(Some(&folder.path().join("toolgate.yaml")), &text, []).unwrap().config;
+        let ended = up(&config, false).await.unwrap_err();
+        assert_eq!(ended.code(), 1);
+        let words = format!("cannot listen on {taken} (address in use); choose another address with --listen");
+        assert_eq!(ended.to_string(), words);
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
+    }
+}

@@ -99,3 +99,20 @@ async fn arguments_that_are_no_json_object_are_refused_with_the_place_before_any
         assert_eq!((said.exit, said.refused, said.text.as_str()), (Exit::Usage, true, words));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_refused_alone_is_told_as_by_a_gateway() {
+    let folder = Folder::new().with("tools/act.yaml", ACT);
+    let said = invoke(&without_gateway(&folder), &acting("soon")).await;
+    let reference = said.json["reference"].as_str().unwrap_or_default();
+    let text = said.text.replace(reference, "REFERENCE");
+    expect![[r#"
+        'act' cannot run with these arguments: one thing is wrong
+          ms: expected integer, got "soon" (a whole number in digits, like 3)
+          usage: /act ms
+          validation · args.invalid
+          toolgate trace show REFERENCE"#]].assert_eq(&text);
+    assert_eq!((said.exit, said.refused), (Exit::Failed, true));
+    assert_eq!((&said.json["code"], &said.json["from"]), (&json!("args.invalid"), &json!("alone")));
+    assert!(said.note.unwrap().starts_with("run here, alone; the gateway at http://127.0.0.1:"));
+}
