@@ -75,8 +75,9 @@ fn traces(app: &App) -> Condition {
     }
 }
 
-/// Sentences are for operators; anybody may know which part is not well.
+/// Sentences and names of conversations are for operators; anybody may know which part is not well.
 fn shown((name, condition): &(String, Condition), with_words: bool) -> Value {
+    let name = if with_words { name } else { name.split(':').next().unwrap_or_default() };
     let (state, words) = match condition {
         Condition::Ready => ("ready", None),
         Condition::Degraded(words) => ("degraded", Some(words)),

@@ -178,7 +178,8 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
     let _accepting = inner.lanes.accepting(record.id);
     let admitted = inner.stores.turns.accept(&record).await?;
     inner.told.store_is_back();
-    let show = show(inner, &record);
+    // Answers are for everyone; so are those that turn out to be errors, until the platforms that can be private are here.
+    let show = Audience::Everyone;
     match admitted {
         Admitted::Known { id } => {
             debug!(turn = %id, "the same event again");
@@ -205,12 +206,6 @@ async fn repair(inner: &Arc<Inner>, turn: TurnId) -> Result<(), StoreDown> {
         Lanes::repair(inner, record);
     }
     Ok(())
-}
-
-/// Whether a deferral is private. Answers are for everyone; so are those that turn out to be errors, until the
-/// platforms that can be private are here.
-fn show(_inner: &Inner, _record: &Record) -> Audience {
-    Audience::Everyone
 }
 
 /// The first that is not taken is told of at once, those that follow together.

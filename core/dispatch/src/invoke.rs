@@ -12,7 +12,7 @@ use contract::{
     Address, Call, CallId, CallPath, Caller, Code, Failure, Kind, Message, Node, NodeKind, Notice, Outcome, Place,
     Reply, SessionKey, TurnId,
     message::Heard,
-    records::{Admitted, Change, Record, TurnLine},
+    records::{Admitted, Change, Record},
     seams::Fence,
 };
 use serde_json::Value;
@@ -26,7 +26,7 @@ use crate::{
     planner::Planned,
     progress::Progress,
     snapshot::Snapshot,
-    turn::{now_ms, now_us, persist_of},
+    turn::{line, now_ms, now_us, persist_of},
 };
 
 /// What marks the records of calls by themselves; no session key begins with it.
@@ -177,23 +177,11 @@ async fn end_call(cx: &TurnCx, fence: Fence, session: &SessionKey, reply: &Reply
 }
 
 fn end_call_tree(cx: &TurnCx, mut root: Node, outcome: &Outcome, reply: Reply) {
-    let duration_us = now_us().saturating_sub(root.started_us);
-    root.duration_us = Some(duration_us);
+    root.duration_us = Some(now_us().saturating_sub(root.started_us));
     root.state = outcome.state;
     root.code = outcome.result.as_ref().err().map(Failure::true_code);
-    let line = TurnLine {
-        turn: cx.id,
-        state: root.state,
-        code: root.code,
-        platform: cx.caller.platform,
-        tenant: cx.caller.tenant.clone(),
-        session: root.place.as_ref().map_or_else(|| cx.session.clone(), |p| p.session.clone()),
-        sender: cx.caller.sender.id.clone(),
-        asked: root.args.clone(),
-        calls: cx.calls.load(std::sync::atomic::Ordering::Relaxed),
-        started_us: root.started_us,
-        duration_us,
-    };
+    let session = root.place.as_ref().map_or(&cx.session, |place| &place.session);
+    let line = line(&root, &cx.caller, session, cx.calls.load(std::sync::atomic::Ordering::Relaxed));
     cx.inner.tracer.ended(&cx.live, &Arc::new(root));
     cx.inner.tracer.close(&cx.live, &Arc::new(reply), line);
 }

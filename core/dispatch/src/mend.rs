@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use contract::{
     CallId, CallPath, Node, NodeKind, Place, SessionKey, State,
-    records::{End, Entry, Record, TurnLine, TurnState},
+    records::{End, Entry, Record, TurnState},
 };
 
 use crate::{
     gateway::Inner,
-    turn::{asked, first_code},
+    turn::{asked, first_code, line},
 };
 
 /// Said of what was put together.
@@ -94,29 +94,14 @@ pub(crate) fn tree_of_answered(inner: &Arc<Inner>, record: &Record) {
         let news = mended(&nodes, &record);
         let Some(root) = news.iter().find(|n| n.kind == NodeKind::Turn).cloned() else { return };
         let calls = nodes.iter().chain(&news).filter(|n| n.kind == NodeKind::Call);
-        let line = line(&root, &record, calls.map(|n| n.call).collect::<std::collections::BTreeSet<_>>().len());
+        let calls = calls.map(|n| n.call).collect::<std::collections::BTreeSet<_>>().len();
+        let line = line(&root, &record.caller, &record.session, u32::try_from(calls).unwrap_or(u32::MAX));
         let live = inner.tracer.begin(record.id);
         for node in news {
             inner.tracer.ended_earlier(&live, &Arc::new(node));
         }
         inner.tracer.close(&live, &Arc::new(record.reply.unwrap_or_default()), line);
     });
-}
-
-fn line(root: &Node, record: &Record, calls: usize) -> TurnLine {
-    TurnLine {
-        turn: record.id,
-        state: root.state,
-        code: root.code,
-        platform: record.caller.platform,
-        tenant: record.caller.tenant.clone(),
-        session: record.session.clone(),
-        sender: record.caller.sender.id.clone(),
-        asked: root.args.clone(),
-        calls: u32::try_from(calls).unwrap_or(u32::MAX),
-        started_us: root.started_us,
-        duration_us: root.duration_us.unwrap_or(0),
-    }
 }
 
 #[cfg(test)]

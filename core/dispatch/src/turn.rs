@@ -8,7 +8,7 @@ use std::{
 };
 
 use contract::{
-    CallId, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
+    CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
     records::{Change, ChangeError, DeliveryState, Item, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
@@ -281,7 +281,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     let Some(fence) = cx.fence else { return Err(Over) };
     persist(inner, fence, record, &changes).await?;
     let reply = Arc::new(reply);
-    end_tree(cx, record, root, &reply);
+    end_tree(cx, root, &reply);
     for delivery in deliveries {
         let of = (cx.id, &cx.session);
         delivery::enqueue(inner, delivery::Job::new(of, delivery, reply.clone(), cx.settling.clone(), cx.fence));
@@ -289,7 +289,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     Ok(())
 }
 
-fn end_tree(cx: &TurnCx, record: &Record, root: &Arc<Node>, reply: &Arc<Reply>) {
+fn end_tree(cx: &TurnCx, root: &Arc<Node>, reply: &Arc<Reply>) {
     let mut node = (**root).clone();
     let duration_us = now_us().saturating_sub(node.started_us);
     node.duration_us = Some(duration_us);
@@ -300,19 +300,7 @@ fn end_tree(cx: &TurnCx, record: &Record, root: &Arc<Node>, reply: &Arc<Reply>) 
         (false, _) => State::Ok,
     };
     node.result = one_line(&crate::say::plain(reply), contract::node::SUMMARY_MAX);
-    let line = TurnLine {
-        turn: cx.id,
-        state: node.state,
-        code: node.code,
-        platform: cx.caller.platform,
-        tenant: cx.caller.tenant.clone(),
-        session: cx.session.clone(),
-        sender: cx.caller.sender.id.clone(),
-        asked: asked(record),
-        calls: cx.calls.load(Ordering::Relaxed),
-        started_us: node.started_us,
-        duration_us,
-    };
+    let line = line(&node, &cx.caller, &cx.session, cx.calls.load(Ordering::Relaxed));
     info!(turn = %cx.id, state = node.state.as_str(), calls = line.calls, duration_us, "turn answered");
     cx.inner.tracer.ended(&cx.live, &Arc::new(node));
     cx.inner.tracer.close(&cx.live, reply, line);
@@ -328,23 +316,27 @@ pub(crate) fn end_unrun(inner: &Inner, record: &Record, state: State, reply: Rep
     root.place = Some(Box::new(Place { caller: record.caller.clone(), session: session.clone() }));
     root.state = state;
     root.code = first_code(&reply);
-    let duration_us = now_us().saturating_sub(root.started_us);
-    root.duration_us = Some(duration_us);
-    let line = TurnLine {
-        turn: record.id,
-        state,
-        code: root.code,
-        platform: record.caller.platform,
-        tenant: record.caller.tenant.clone(),
-        session,
-        sender: record.caller.sender.id.clone(),
-        asked: root.args.clone(),
-        calls: 0,
-        started_us: root.started_us,
-        duration_us,
-    };
+    root.duration_us = Some(now_us().saturating_sub(root.started_us));
+    let line = line(&root, &record.caller, &session, 0);
     inner.tracer.ended(&live, &Arc::new(root));
     inner.tracer.close(&live, &reply, line);
+}
+
+/// What the index of turns says of one, by its root.
+pub(crate) fn line(root: &Node, caller: &Caller, session: &SessionKey, calls: u32) -> TurnLine {
+    TurnLine {
+        turn: root.turn,
+        state: root.state,
+        code: root.code,
+        platform: caller.platform,
+        tenant: caller.tenant.clone(),
+        session: session.clone(),
+        sender: caller.sender.id.clone(),
+        asked: root.args.clone(),
+        calls,
+        started_us: root.started_us,
+        duration_us: root.duration_us.unwrap_or(0),
+    }
 }
 
 pub(crate) fn first_code(reply: &Reply) -> Option<Code> {

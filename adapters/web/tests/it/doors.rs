@@ -120,14 +120,17 @@ async fn a_client_of_a_platform_without_a_way_back_is_told_so() {
 async fn readiness_lists_conditions_and_words_are_for_operators() {
     let world = world().await;
     world.gateway.gateway.health().set("telegram/main", contract::seams::Condition::Degraded("secret-host".into()));
+    let busy = contract::seams::Condition::Degraded("the platform asks to wait".into());
+    world.gateway.gateway.health().set("delivery to telegram:main/-100", busy);
     let (status, of_anybody) = world.get("/readyz", None).await;
     assert_eq!(status, 200, "{of_anybody}");
     assert!(!of_anybody.to_string().contains("secret-host"));
     let parts: Vec<_> =
         of_anybody["conditions"].as_array().unwrap().iter().map(|c| c["part"].as_str().unwrap()).collect();
-    assert_eq!(parts, ["store", "work", "traces", "telegram/main", "more"]);
+    assert_eq!(parts, ["store", "work", "traces", "telegram/main", "delivery to telegram", "more"]);
     world.gateway.gateway.health().set("telegram/main", contract::seams::Condition::Stopped("do this".into()));
     let (status, of_operator) = world.get("/readyz", Some(ADMIN)).await;
+    assert_eq!(of_operator["conditions"][4]["part"], "delivery to telegram:main/-100");
     assert_eq!((status, &of_operator["conditions"][3]["says"]), (503, &json!("do this")));
 }
 
