@@ -4,11 +4,13 @@ use std::{path::PathBuf, sync::Arc};
 
 use contract::Platform;
 use endpoints::Endpoints;
+use policies::{Compiled, PolicyLayer, Verdict};
 use serde_json::json;
 use tools::{Registry, Tool, spec::Publish};
 
-use super::{Said, read};
+use super::{Said, caller, read};
 use crate::{
+    cli::Who,
     config::{Finding, Loaded},
     sources::Sources,
 };
@@ -43,10 +45,21 @@ fn unoffered(sources: &Sources) -> Vec<Finding> {
     };
     let is_missed = |tool: &&Arc<Tool>| is_meant(tool) && !chats().any(|chat| compiled.offers(chat, &tool.name));
     let warning = |tool: &Arc<Tool>| {
-        let allow = format!("allow toolset '{}' in a policy", tool.spec.toolset);
-        tool.spec.error_at("name", format!("'{}' is offered on no platform but the console", tool.name)).hint(allow)
+        let hint = match chats().find_map(|chat| denial(compiled, chat, &tool.name)) {
+            Some(rule) => format!("denied by {rule}"),
+            None => format!("allow toolset '{}' in a policy", tool.spec.toolset),
+        };
+        tool.spec.error_at("name", format!("'{}' is offered on no platform but the console", tool.name)).hint(hint)
     };
     sources.tools.tools().iter().filter(is_missed).map(warning).collect()
+}
+
+/// The rule of a platform that denies what else would be allowed to somebody there: to allow it would not help.
+fn denial(compiled: &Compiled, platform: Platform, tool: &str) -> Option<String> {
+    let anybody = caller(&Who { platform: Some(platform), ..Who::default() }, compiled);
+    let verdicts = compiled.explain(&anybody, tool);
+    let refuses = |v: &&Verdict| v.layer == PolicyLayer::Platform && !v.allowed && v.rule.contains(".deny: ");
+    verdicts.iter().find(refuses).map(|Verdict { rule, file, line, .. }| format!("'{rule}' ({file}:{line})"))
 }
 
 /// Whether tool files can be used, alone: other tools that a pipeline calls need not be there.

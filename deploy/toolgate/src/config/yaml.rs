@@ -189,6 +189,12 @@ mod tests {
     }
 
     #[test]
+    fn a_second_document_is_refused_with_its_place() {
+        let error = Tree::parse("f.yaml", "a: 1\n---\nb: 2\n").unwrap_err().to_string();
+        assert_eq!(error, "f.yaml:3:1: a second document begins here: the configuration is one");
+    }
+
+    #[test]
     fn an_empty_file_is_an_empty_map() {
         assert!(matches!(Tree::parse("f", "# nothing\n\n").unwrap().value, Value::Map(pairs) if pairs.is_empty()));
     }

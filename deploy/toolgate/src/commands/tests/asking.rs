@@ -23,12 +23,22 @@ fn a_tool_that_no_platform_offers_is_warned_of() {
             &WEATHER.replace("name: weather\ntoolset: weather", "name: own\ntoolset: moon\nplatforms: [console]"),
         )
         .with("tools/later.yaml", &WEATHER.replace("name: weather", "name: later\npublish: manual"))
+        .with("tools/denied.yaml", &WEATHER.replace("name: weather", "name: denied").replace("[read]", "[shell]"))
+        .with(
+            "platform-policies/web.yaml",
+            "platform: web\ntoolsets: { allow: [weather] }\npermissions: { deny: [shell] }\n",
+        )
+        .with(
+            "platform-policies/telegram.yaml",
+            "platform: telegram\ntoolsets: { allow: [weather] }\npermissions: { deny: [shell] }\nonly: { \"tool:weather\": [] }\n",
+        )
         .with("tools/kept.yaml", &WEATHER.replace("name: weather", "name: kept"));
     folder.check(
         &check(folder.loaded("")),
         expect![[r#"
+            warning: tools/denied.yaml:1:1: 'denied' is offered on no platform but the console: denied by 'permissions.deny: shell' (platform-policies/telegram.yaml:3)
             warning: tools/forgotten.yaml:1:1: 'forgotten' is offered on no platform but the console: allow toolset 'moon' in a policy
-            toolgate.yaml: 5 tools, 0 chat accounts, 0 errors, 1 warning
+            toolgate.yaml: 6 tools, 0 chat accounts, 0 errors, 2 warnings
         "#]],
     );
 }
@@ -111,7 +121,8 @@ async fn a_call_that_is_refused_alone_is_told_as_by_a_gateway() {
           ms: expected integer, got "soon" (a whole number in digits, like 3)
           usage: /act ms
           validation · args.invalid
-          toolgate trace show REFERENCE"#]].assert_eq(&text);
+          toolgate trace show REFERENCE"#]]
+    .assert_eq(&text);
     assert_eq!((said.exit, said.refused), (Exit::Failed, true));
     assert_eq!((&said.json["code"], &said.json["from"]), (&json!("args.invalid"), &json!("alone")));
     assert!(said.note.unwrap().starts_with("run here, alone; the gateway at http://127.0.0.1:"));
