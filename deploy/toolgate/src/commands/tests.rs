@@ -177,6 +177,17 @@ fn a_list_is_what_somebody_may_use() {
                 }
               }
             }
+
+            from        tools/weather.yaml:1
+            toolset     weather
+            labels      read
+            repeatable  yes
+            timeout     5 s
+
+            returns
+            {
+              "type": "object"
+            }
         "#]],
     );
     folder.check(

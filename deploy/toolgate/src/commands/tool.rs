@@ -1,7 +1,7 @@
 //! `tool list`, `tool show` and `tool invoke`: of the running gateway, else from files.
 
 use serde_json::{Value, json};
-use tools::{Quarantine, Schema};
+use tools::{Quarantine, Schema, Tool};
 
 use super::{
     Said, Teller, caller,
@@ -179,7 +179,7 @@ pub(super) fn shown(config: &Config, name: &str) -> Said {
         Err(said) => return said,
     };
     let said = match sources.tools.get(name) {
-        Some(tool) => described(&tool.described()),
+        Some(tool) => in_full(tool),
         None => unknown(name, sources.tools.tools().iter().map(|tool| &*tool.name)),
     };
     said.by(&Teller::Files)
@@ -188,6 +188,40 @@ pub(super) fn shown(config: &Config, name: &str) -> Said {
 fn unknown<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Said {
     let near = contract::text::nearest(name, names).map(|near| format!(": did you mean '{near}'?"));
     Said::failed(Exit::Failed, format!("there is no tool '{name}'{}", near.unwrap_or_default()))
+}
+
+/// A tool as its file says: what a model is told of it, and what its owner wants to know besides.
+fn in_full(tool: &Tool) -> Said {
+    let spec = &tool.spec;
+    let (file, line) = spec.source();
+    let labels: Vec<_> = spec.permissions.iter().map(|label| &**label).collect();
+    let timeout_ms = u64::try_from(spec.execution.timeout.as_millis()).unwrap_or(u64::MAX);
+    let mut said = described(&tool.described());
+    let mut facts = vec![
+        String::new(),
+        format!("from        {file}:{line}"),
+        format!("version     {}", tool.digest),
+        format!("toolset     {}", spec.toolset),
+        format!("labels      {}", if labels.is_empty() { "none".into() } else { labels.join(", ") }),
+        format!("repeatable  {}", if tool.is_repeatable() { "yes" } else { "no: a call is run once, never again" }),
+        format!("timeout     {} s", spec.execution.timeout.as_secs_f64()),
+    ];
+    facts.extend(tool.unavailable().map(|why| format!("unavailable {why}")));
+    if let Some(returns) = &spec.returns {
+        facts.extend([String::new(), "returns".into(), pretty(returns)]);
+    }
+    said.text.push('\n');
+    said.text.push_str(&facts.join("\n"));
+    said.json["file"] = json!(file);
+    said.json["line"] = json!(line);
+    said.json["version"] = json!(tool.digest.to_string());
+    said.json["toolset"] = json!(&*spec.toolset);
+    said.json["labels"] = json!(labels);
+    said.json["repeatable"] = json!(tool.is_repeatable());
+    said.json["timeout_ms"] = json!(timeout_ms);
+    said.json["unavailable"] = json!(tool.unavailable());
+    said.json["returns"] = json!(spec.returns);
+    said
 }
 
 /// A tool as a model is told of it, with how it is called in a chat.
