@@ -72,7 +72,7 @@ async fn files_tell_of_a_tool_what_a_gateway_tells_and_what_its_owner_wants_to_k
     let folder = Folder::new();
     let alone = tool::shown(&folder.config(), "weather");
     let mut told = alone.json.clone();
-    told.as_object_mut().unwrap().remove("from");
+    told.as_object_mut().unwrap().retain(|key, _| ["name", "description", "parameters"].contains(&key.as_str()));
     let remote = answering("/v1/tools", 200, json!([told])).await;
     let asked = show(&folder.config(), "weather", &remote).await;
     assert!(alone.text.starts_with(&asked.text), "{}", alone.text);
