@@ -82,6 +82,8 @@ pub(crate) struct Job {
     marked_from_start: bool,
     /// The mark goes out before the next part, as a message of its own.
     announce: bool,
+    /// What is sent stands beside the parts and has a key of its own: whoever finds it has not found the part.
+    beside: bool,
     /// Requests for the current part whose outcome is open.
     unsure: u32,
     /// How often it was sent on to another address.
@@ -110,6 +112,7 @@ impl Job {
             doubtful: false,
             marked_from_start: false,
             announce: false,
+            beside: false,
             unsure: 0,
             detours: 0,
             last_resort: false,
@@ -354,7 +357,21 @@ async fn announced(inner: &Arc<Inner>, connected: &Connected, job: &mut Job, n: 
         ..Reply::default()
     };
     let Some(part) = connected.outlet.render(&words, &job.delivery.to).into_iter().next() else { return Ok(true) };
-    Ok(matches!(send(inner, connected, job, n, &part).await?, Sent::Receipt(_)))
+    Ok(matches!(send_beside(inner, connected, job, n, &part).await?, Sent::Receipt(_)))
+}
+
+/// Sends what is none of the reply's parts before the part `n`.
+async fn send_beside(
+    inner: &Arc<Inner>,
+    connected: &Connected,
+    job: &mut Job,
+    n: u32,
+    part: &Part,
+) -> Result<Sent, Stop> {
+    job.beside = true;
+    let sent = send(inner, connected, job, n, part).await;
+    job.beside = false;
+    sent
 }
 
 /// Nobody takes the beginning of an answer for all of it: under the parts that arrived stands that there is more.
@@ -370,7 +387,7 @@ async fn say_that_more_is_missing(
     let reply = send::rest_cannot_be_shown(job);
     let Some(part) = connected.outlet.render(&reply, &job.delivery.to).into_iter().next() else { return Ok(()) };
     job.unsure = 0;
-    match send(inner, connected, job, n, &part).await {
+    match send_beside(inner, connected, job, n, &part).await {
         Ok(Sent::Receipt(receipt)) => keep_receipt(job, n, receipt),
         Ok(Sent::RenderAgain) | Err(Stop::Failed(..)) => {}
         Err(Stop::Over) => return Err(Over),

@@ -37,6 +37,8 @@ const UNSURE_MAX: u32 = 4;
 const UNSURE_WAITS: [u32; 2] = [20, 100];
 /// Most times that one delivery is sent on to another address.
 const DETOURS_MAX: u32 = 4;
+/// In the key of what is sent beside the part `n`.
+const BESIDE: u32 = 1 << 31;
 /// A longer wait is said to operators.
 const LONG_WAIT: Duration = Duration::from_secs(60);
 
@@ -58,7 +60,7 @@ pub(super) async fn send(
             job.delivery.state = DeliveryState::Sending { part: n };
             write(inner, job, &[Change::Delivery(job.delivery.clone())]).await?;
         }
-        let key = DeliveryKey { turn: job.turn, n: job.delivery.n, part: n };
+        let key = DeliveryKey { turn: job.turn, n: job.delivery.n, part: if job.beside { n | BESIDE } else { n } };
         let draft = job.delivery.draft.clone().filter(|_| n == 0);
         let op = draft.as_ref().map_or(Op::Post(&part), |receipt| Op::Replace(receipt, &part));
         let sending = tokio::time::timeout(SEND_DEADLINE, connected.outlet.send(&job.delivery.to, op, &key));

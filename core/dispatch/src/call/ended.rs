@@ -1,0 +1,155 @@
+//! How a call ended: its outcome, and what its node says of it.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use contract::{CallPath, Code, Effect, Failure, Node, Outcome, State};
+use serde_json::Value;
+
+use super::TurnCx;
+use crate::{summary::summary, turn::now_us};
+
+/// A call under way. One that is dropped, because the call that made it was stopped or late, ends in its tree too.
+pub(super) struct Begun<'a> {
+    cx: &'a TurnCx,
+    /// Nothing once it has ended.
+    of: Option<(CallPath, Node)>,
+    pub result: Result<Value, Failure>,
+    repeatable: bool,
+}
+
+impl<'a> Begun<'a> {
+    pub fn new(cx: &'a TurnCx, path: CallPath, node: Node, repeatable: bool) -> Self {
+        let dropped = Failure::new(Code::Cancelled, "the call that made it ended first").effect(Effect::Unknown);
+        Self { cx, of: Some((path, node)), result: Err(dropped), repeatable }
+    }
+
+    pub fn reported(&mut self, report: tools::Report) {
+        let Some((_, node)) = &mut self.of else { return };
+        node.attempts = report.attempts;
+        node.queued_us = micros(report.queued);
+        node.upstream_status = report.upstream_status;
+        node.marks.extend(report.marks);
+        if !report.request.is_empty() {
+            report.request.for_operator().clone_into(&mut node.detail);
+        }
+        self.result = report.result.map_err(|failure| dated(failure, self.repeatable, node.started_us));
+    }
+
+    pub fn end(&mut self) -> Option<Outcome> {
+        let (path, node) = self.of.take()?;
+        let result = std::mem::replace(&mut self.result, Ok(Value::Null));
+        self.cx.progress.ended(&node.tool, result.is_ok());
+        Some(self.cx.end(path, node, result, self.repeatable))
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        // Of what goes on elsewhere, or in a next life, that life tells the end.
+        if !self.cx.lost.load(Ordering::Relaxed) && !self.cx.inner.kill.is_cancelled() {
+            self.end();
+        }
+    }
+}
+
+/// Logged once, where it is known whole.
+fn log(node: &Node, failure: &Failure) {
+    let (turn, tool, code) = (node.turn, node.tool.as_str(), failure.true_code().as_str());
+    match failure.layer() {
+        contract::Layer::Fatal => {
+            tracing::error!(%turn, tool, code, cause = failure.cause.for_operator(), "call failed")
+        }
+        contract::Layer::Execution => {
+            tracing::warn!(%turn, tool, code, cause = failure.cause.for_operator(), "call failed");
+        }
+        contract::Layer::Validation | contract::Layer::Permission => {
+            tracing::debug!(%turn, tool, code, cause = failure.cause.for_operator(), "call refused");
+        }
+    }
+}
+
+fn state_of(failure: &Failure, repeatable: bool) -> State {
+    match failure.true_code() {
+        Code::Denied | Code::ApprovalUnavailable | Code::ApprovalRefused => State::Denied,
+        Code::NotStarted => State::NotStarted,
+        _ if is_unknown(failure, repeatable) => State::Unknown,
+        Code::Cancelled => State::Cancelled,
+        _ => State::Failed,
+    }
+}
+
+/// Whether it is open if the call took effect. A service that answered, even with an error, has decided.
+fn is_unknown(failure: &Failure, repeatable: bool) -> bool {
+    let open = matches!(
+        failure.code,
+        Code::Timeout | Code::Cancelled | Code::UpstreamBroken | Code::OutcomeUnknown | Code::Panic
+    );
+    open && failure.effect == Effect::Unknown && !repeatable
+}
+
+/// A failure whose effect is open says when it may have happened.
+fn dated(failure: Failure, repeatable: bool, started_us: u64) -> Failure {
+    match is_unknown(&failure, repeatable) && failure.may_have_happened_ms.is_none() {
+        true => Failure { may_have_happened_ms: Some(started_us / 1_000), ..failure },
+        false => failure,
+    }
+}
+
+impl TurnCx {
+    pub(super) fn end(
+        &self,
+        path: CallPath,
+        mut node: Node,
+        result: Result<Value, Failure>,
+        repeatable: bool,
+    ) -> Outcome {
+        let took_us = now_us().saturating_sub(node.started_us);
+        node.duration_us = Some(took_us);
+        match &result {
+            Ok(value) => {
+                node.state = State::Ok;
+                node.result = summary(value);
+                node.result_bytes = json_size(value);
+            }
+            Err(failure) => {
+                node.state = state_of(failure, repeatable);
+                node.code = Some(failure.true_code());
+                node.result = contract::text::one_line(failure.say.as_str(), contract::node::SUMMARY_MAX);
+                if !failure.cause.is_empty() {
+                    if !node.detail.is_empty() {
+                        node.detail.push('\n');
+                    }
+                    node.detail.push_str(failure.cause.for_operator());
+                }
+                log(&node, failure);
+            }
+        }
+        let outcome = Outcome { path, tool: node.tool.clone(), state: node.state, result, repeatable, took_us };
+        self.inner.tracer.ended(&self.live, &Arc::new(node));
+        outcome
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn json_size(value: &Value) -> u32 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail; a value that does not serialize counts as nothing.
+    let _ = serde_json::to_writer(&mut count, value);
+    u32::try_from(count.0).unwrap_or(u32::MAX)
+}

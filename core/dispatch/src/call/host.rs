@@ -1,0 +1,55 @@
+//! What a running tool may ask of the gateway: child calls, signs of life, messages, files.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use async_trait::async_trait;
+use contract::{Address, Call, CallId, CallPath, Digest, FileRef, Outcome, Reply, seams::ByteStream};
+use policies::Rights;
+use serde_json::Value;
+use tools::ToolFailure;
+
+use super::{Parent, TurnCx};
+use crate::{batch, delivery, planner::Planned};
+
+/// What the gateway does for a running tool.
+pub(super) struct TurnHost<'a> {
+    pub cx: &'a Arc<TurnCx>,
+    pub call: CallId,
+    pub path: CallPath,
+    pub tool: String,
+    pub rights: Rights,
+    pub has_place: bool,
+    pub children: AtomicU32,
+    pub posts: AtomicU32,
+}
+
+#[async_trait]
+impl tools::Host for TurnHost<'_> {
+    async fn children(&self, calls: Vec<(String, Value)>) -> Vec<Outcome> {
+        let planned = calls.into_iter().map(|(tool, args)| {
+            let n = self.children.fetch_add(1, Ordering::Relaxed) + 1;
+            Planned { call: Call { path: self.path.child(n), tool, args }, unreadable: None }
+        });
+        let parent = Parent { call: self.call, rights: &self.rights, has_place: self.has_place };
+        batch::run(self.cx, Some(parent), planned.collect()).await
+    }
+
+    fn progress(&self, text: &str) {
+        self.cx.progress.said(text);
+    }
+
+    async fn post(&self, to: Address, reply: Reply) -> Result<(), ToolFailure> {
+        let n = self.posts.fetch_add(1, Ordering::Relaxed);
+        // Derived from the call's identity, so that a repeat after a restart is the same delivery.
+        let digest = Digest::of(format!("{}/{n}", self.path).as_bytes()).0;
+        let n = u32::from_be_bytes([digest[0] | 0x80, digest[1], digest[2], digest[3]]);
+        delivery::post(self.cx, &self.tool, to, reply, n).await
+    }
+
+    async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure> {
+        delivery::open(self.cx, file).await
+    }
+}
