@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use contract::{Address, DeliveryError, FileRef, Platform, Reply, records::Change, seams::ByteStream};
+use contract::{
+    Address, DeliveryError, FileRef, Platform, Reply,
+    records::{Change, Delivery},
+    seams::ByteStream,
+};
 use tools::{Fault, ToolFailure};
 
 use super::{Job, enqueue};
-use crate::call::{TurnCx, new_delivery};
+use crate::{
+    call::{TurnCx, new_delivery},
+    turn::persist_of,
+};
 
 /// A tool's message to another conversation: durable, then on its way.
 pub(crate) async fn post(cx: &Arc<TurnCx>, tool: &str, to: Address, reply: Reply, n: u32) -> Result<(), ToolFailure> {
@@ -17,12 +24,25 @@ pub(crate) async fn post(cx: &Arc<TurnCx>, tool: &str, to: Address, reply: Reply
     may_write(cx, tool, &to).await?;
     let mut delivery = new_delivery(n, to, Some(reply.clone()));
     delivery.to.reply_to = None;
-    cx.change(&[Change::Delivery(delivery.clone())]).await.map_err(|error| {
-        ToolFailure::new(Fault::Unavailable, "the message could not be stored, so it was not sent")
-            .cause(contract::Private::new(error.to_string()))
-    })?;
     cx.settling.add();
+    // To its end, also when the call is stopped meanwhile: what is stored goes out before the record is done.
+    let storing = cx.inner.tasks.spawn(store(cx.clone(), delivery, reply));
+    let stored = storing.await.unwrap_or_else(|error| Err(error.to_string()));
+    stored.map_err(|why| {
+        ToolFailure::new(Fault::Unavailable, "the message could not be stored, so it was not sent")
+            .cause(contract::Private::new(why))
+    })
+}
+
+async fn store(cx: Arc<TurnCx>, delivery: Delivery, reply: Reply) -> Result<(), String> {
     let of = (cx.id, &cx.session);
+    if let Err(error) = cx.change(&[Change::Delivery(delivery.clone())]).await {
+        if let (Some(done), Some(fence)) = (cx.settling.settle(), cx.fence) {
+            // When it is not ours any more, the new owner ends it.
+            let _ = persist_of(&cx.inner, fence, cx.id, &cx.session, &[done]).await;
+        }
+        return Err(error.to_string());
+    }
     enqueue(&cx.inner, Job::new(of, delivery, Arc::new(reply), cx.settling.clone(), cx.fence));
     Ok(())
 }

@@ -217,6 +217,27 @@ async fn a_call_by_itself_passes_the_same_gate() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_gateway_leaves_when_a_call_by_itself_has_ended() {
+    let gate = Gate::closed();
+    let gateway = gateway(&gate, "calls_per_turn: 32").await.gateway;
+    let calling = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { gateway.invoke(testkit::caller(Platform::Api), "once", Ok(serde_json::json!({"id": "A"}))).await }
+    });
+    gate.wait_for(1).await;
+    let leaving = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { gateway.drain().await }
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert!(!leaving.is_finished());
+    gate.open();
+    leaving.await.unwrap();
+    let record = gateway.record(calling.await.unwrap().turn).await.unwrap().unwrap();
+    assert_eq!(record.state, contract::records::TurnState::Done);
+}
+
 #[tokio::test]
 async fn a_pipeline_by_itself_has_a_record_for_what_it_does_once() {
     let gateway = gateway(&Gate::opened(), "calls_per_turn: 32").await.gateway;
