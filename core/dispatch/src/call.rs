@@ -66,6 +66,9 @@ pub(crate) struct TurnCx {
     pub places: Arc<Semaphore>,
 }
 
+/// Calls beyond a turn's limit that its tree shows; a long message may hold a hundred thousand.
+const REFUSED_SHOWN: u32 = 100;
+
 /// As many as policy allows at once.
 pub(crate) fn places(limits: &policies::Limits) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(limits.concurrent_calls.max(1) as usize))
@@ -224,6 +227,10 @@ impl TurnCx {
     }
 
     fn refuse(&self, call: Call, node: Node, failure: Failure) -> Outcome {
+        let shown = self.limits.calls_per_turn.saturating_add(REFUSED_SHOWN);
+        if self.calls.load(Ordering::Relaxed) > shown {
+            return Self::outcome(call.path, &node, Err(failure), false);
+        }
         self.end(call.path, node, Err(failure), false)
     }
 

@@ -106,8 +106,7 @@ impl TurnCx {
         result: Result<Value, Failure>,
         repeatable: bool,
     ) -> Outcome {
-        let took_us = now_us().saturating_sub(node.started_us);
-        node.duration_us = Some(took_us);
+        node.duration_us = Some(now_us().saturating_sub(node.started_us));
         match &result {
             Ok(value) => {
                 node.state = State::Ok;
@@ -127,9 +126,15 @@ impl TurnCx {
                 log(&node, failure);
             }
         }
-        let outcome = Outcome { path, tool: node.tool.clone(), state: node.state, result, repeatable, took_us };
+        let outcome = Self::outcome(path, &node, result, repeatable);
         self.inner.tracer.ended(&self.live, &Arc::new(node));
         outcome
+    }
+
+    pub(super) fn outcome(path: CallPath, node: &Node, result: Result<Value, Failure>, repeatable: bool) -> Outcome {
+        let state = result.as_ref().map_or_else(|failure| state_of(failure, repeatable), |_| State::Ok);
+        let took_us = node.duration_us.unwrap_or(0);
+        Outcome { path, tool: node.tool.clone(), state, result, repeatable, took_us }
     }
 }
 

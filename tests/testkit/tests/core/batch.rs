@@ -102,6 +102,14 @@ async fn a_message_makes_no_more_calls_than_policy_says() {
 }
 
 #[tokio::test]
+async fn a_message_of_very_many_calls_is_answered_and_its_tree_stays_small() {
+    let gateway = gateway(&Gate::opened(), "calls_per_turn: 2").await;
+    let said = gateway.say(&lines(50_000, |_| "/noop x".into())).await;
+    assert!(said.reply.failed && said.text.len() < 2_000, "{}", said.text.len());
+    assert_eq!(said.tree.lines().count(), 1 + 2 + 100);
+}
+
+#[tokio::test]
 async fn calls_are_nested_no_deeper_than_policy_says_and_gain_no_rights() {
     let shallow = gateway(&Gate::opened(), "call_depth: 2").await.say("/nest1").await;
     assert!(shallow.tree.contains("limit.reached"), "{}", shallow.tree);
