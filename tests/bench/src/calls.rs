@@ -10,14 +10,18 @@ use endpoints::Endpoints;
 use serde_json::{Value, json};
 use testkit::{InABox, Setup, caller};
 
-use crate::figures::{TOOLS, note, row, sample, shown};
+use crate::{
+    figures::{TOOLS, note, row, sample, shown},
+    nowhere::without_trees,
+};
 
 fn args() -> Value {
     json!({ "a": "text", "b": 3, "c": true, "d": [1, 2.5], "e": "x" })
 }
 
-async fn gateway(setup: impl FnOnce(Setup) -> Setup) -> InABox {
+async fn gateway(with_trees: bool, setup: impl FnOnce(Setup) -> Setup) -> InABox {
     let stores = store::open("sqlite::memory:", store::Options::default()).await.expect("sqlite opens");
+    let stores = if with_trees { stores } else { without_trees(stores) };
     let gateway = setup(Setup { tools: TOOLS.into(), ..Setup::new(stores) }).start();
     while gateway.gateway.partitions_held() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -26,13 +30,14 @@ async fn gateway(setup: impl FnOnce(Setup) -> Setup) -> InABox {
 }
 
 pub async fn run() {
-    one_call().await;
+    one_call(false, "").await;
+    one_call(true, ", trees to SQLite behind").await;
     lists();
     batches().await;
 }
 
-async fn one_call() {
-    let gateway = gateway(|s| s).await;
+async fn one_call(with_trees: bool, how: &str) {
+    let gateway = gateway(with_trees, |s| s).await;
     for _ in 0..2_000 {
         gateway.invoke("noop", args()).await;
     }
@@ -48,7 +53,7 @@ async fn one_call() {
         }
     }
     let alone = 20_000.0 / all.elapsed().as_secs_f64();
-    row("dispatch of one call, native no-op, five fields", samples, all.elapsed());
+    row(&format!("one call, native no-op, five fields{how}"), samples, all.elapsed());
     let gateway = Arc::new(gateway);
     let all = Instant::now();
     let tasks: Vec<_> = (0..2)
@@ -68,7 +73,7 @@ async fn one_call() {
         task.await.expect("a task of calls ends");
     }
     let both = 40_000.0 / all.elapsed().as_secs_f64();
-    note("the same on two cores, times one core", format!("{:.2} x", both / alone));
+    note(&format!("two tasks, times one{how}"), format!("{:.2} x", both / alone));
 }
 
 fn seventy(prefix: &str) -> String {
@@ -104,7 +109,7 @@ fn lists() {
 
 async fn batches() {
     let policy = "platform: api\ntoolsets: { allow: [lab] }\nlimits: { concurrent_calls: 32 }\n";
-    let gateway = gateway(|s| Setup { policies: vec![("api.yaml".into(), policy.into())], ..s }).await;
+    let gateway = gateway(true, |s| Setup { policies: vec![("api.yaml".into(), policy.into())], ..s }).await;
     let text = vec!["/sleep 50"; 32].join("\n");
     let mut best = Duration::MAX;
     for _ in 0..10 {

@@ -10,7 +10,10 @@ use axum::{Json, Router, routing::post};
 use serde_json::{Value, json};
 use testkit::{InABox, Setup};
 
-use crate::figures::{note, row};
+use crate::{
+    figures::{note, row},
+    nowhere::without_trees,
+};
 
 async fn service() -> SocketAddr {
     let app = Router::new().route("/echo", post(|Json(body): Json<Value>| async move { Json(json!({ "got": body })) }));
@@ -20,19 +23,21 @@ async fn service() -> SocketAddr {
     addr
 }
 
-async fn gateway(addr: SocketAddr) -> InABox {
+async fn gateway(addr: SocketAddr, with_trees: bool) -> InABox {
     let tools = format!(
         "name: echo\ntoolset: lab\ndescription: Gives back what it is sent\npermissions: [read]\n\
          parameters: {{ type: object, properties: {{ a: {{ type: string }}, b: {{ type: integer }} }} }}\n\
          endpoint: {{ method: POST, url: 'http://{addr}/echo' }}\nexecution: {{ idempotent: true }}\n"
     );
     let stores = store::open("sqlite::memory:", store::Options::default()).await.expect("sqlite opens");
+    let stores = if with_trees { stores } else { without_trees(stores) };
     Setup { tools, ..Setup::new(stores) }.start()
 }
 
 pub async fn run() {
     let addr = service().await;
-    let gateway = Arc::new(gateway(addr).await);
+    let bare_trees = Arc::new(gateway(addr, false).await);
+    let gateway = Arc::new(gateway(addr, true).await);
     let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).build().expect("a plain client can be built");
     let url = format!("http://{addr}/echo");
     let args = json!({ "a": "text", "b": 3 });
@@ -77,16 +82,19 @@ pub async fn run() {
         }
     })
     .await;
-    let through = throughput(64, 20_000, move || {
-        let (gateway, args) = (gateway.clone(), args.clone());
-        async move {
-            gateway.invoke("echo", args).await;
-        }
-    })
-    .await;
     note("64 in flight, bare client, per second", format!("{bare:.0}"));
-    note("64 in flight, whole path, per second", format!("{through:.0}"));
-    note("share of the bare client's throughput", format!("{:.0} %", through / bare * 100.0));
+    for (how, gateway) in [("", bare_trees), (", trees to SQLite", gateway)] {
+        let again = args.clone();
+        let through = throughput(64, 20_000, move || {
+            let (gateway, args) = (gateway.clone(), again.clone());
+            async move {
+                gateway.invoke("echo", args).await;
+            }
+        })
+        .await;
+        note(&format!("64 in flight, whole path{how}, per second"), format!("{through:.0}"));
+        note(&format!("of the bare client's throughput{how}"), format!("{:.0} %", through / bare * 100.0));
+    }
 }
 
 async fn throughput<F: Future<Output = ()> + Send + 'static>(

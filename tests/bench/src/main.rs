@@ -5,6 +5,7 @@
 mod calls;
 mod figures;
 mod http;
+mod nowhere;
 mod outlet;
 mod rendering;
 mod turns;
