@@ -58,7 +58,7 @@ impl Outlet for Telegram {
         match indicator {
             Indicator::Typing => self.typing(to).await,
             // It ends by itself after some seconds and with the next message.
-            Indicator::Clear => {}
+            Indicator::Waiting | Indicator::Clear => {}
         }
     }
 

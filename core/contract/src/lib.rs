@@ -27,7 +27,7 @@ pub use message::{FileRef, Heard, Kind, Message, Quote};
 pub use node::{Node, NodeKind, Place};
 pub use notice::Notice;
 pub use place::{Address, Caller, Opaque, Origin, Platform, Sender};
-pub use reply::{Action, Audience, Button, Content, Reply};
+pub use reply::{Action, Audience, Button, Content, Locale, Pings, Reply};
 pub use seams::{
     Accepted, Bucket, Catalog, Choice, Core, Cursors, DeliveryError, Feed, Fence, Health, Inbox, Indicator, Menu,
     MenuItem, Op, Outlet, Pace, Part, Receipt, Scope, Source, Stopped, StoreDown, TurnEvent, TurnStream, Why,

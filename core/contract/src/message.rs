@@ -1,6 +1,7 @@
 //! What people write, normalised.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::place::{Address, Opaque, Origin, Sender};
 
@@ -32,11 +33,11 @@ pub struct Message {
 }
 
 impl Message {
-    /// What the person wrote; empty for a press.
+    /// What the person wrote; empty for whatever is not text.
     pub fn text(&self) -> &str {
         match &self.kind {
             Kind::Text { text } | Kind::Edit { text } => text,
-            Kind::Press { .. } => "",
+            Kind::Command { .. } | Kind::Form { .. } | Kind::Press { .. } | Kind::Reaction { .. } => "",
         }
     }
 
@@ -44,7 +45,9 @@ impl Message {
         match &self.kind {
             Kind::Text { text } if text.starts_with('/') => Origin::Command,
             Kind::Text { .. } | Kind::Edit { .. } => Origin::Said,
-            Kind::Press { .. } => Origin::Button,
+            Kind::Command { .. } => Origin::Command,
+            Kind::Form { .. } => Origin::Form,
+            Kind::Press { .. } | Kind::Reaction { .. } => Origin::Button,
         }
     }
 }
@@ -57,8 +60,15 @@ pub enum Kind {
     Text { text: String },
     /// An earlier message changed; no turn unless policy says so.
     Edit { text: String },
+    /// A command whose arguments the platform collected one by one (options).
+    Command { name: String, args: Map<String, Value> },
+    /// A form of ours was filled in for a command; fields that were left empty are absent.
+    Form { name: String, args: Map<String, Value> },
     /// A button of ours was pressed; `data` is what the button carried (see [`crate::Action`]).
     Press { data: String },
+    /// Somebody put an emoji on the message with the platform's id `message`: a Unicode emoji, or the platform's name of
+    /// one of its own.
+    Reaction { emoji: String, message: String },
 }
 
 /// How the message concerns us; the gate decides by it.

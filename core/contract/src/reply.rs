@@ -23,6 +23,12 @@ pub struct Reply {
     /// The same reply may have been sent before; adapters put [`DUPLICATE_MARK`] in front.
     #[serde(default)]
     pub maybe_repeated: bool,
+    /// The language of what is ours in it: headings, hints, the words around a file.
+    #[serde(default)]
+    pub locale: Locale,
+    /// Whom it may ping; nobody unless policy says so.
+    #[serde(default)]
+    pub pings: Pings,
     /// Most messages that it may take; the rest becomes a file or is cut with a word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_messages: Option<u32>,
@@ -72,6 +78,39 @@ pub enum Audience {
     #[default]
     Everyone,
     Sender,
+}
+
+/// A language that the gateway speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Locale {
+    #[default]
+    #[serde(rename = "en")]
+    En,
+    #[serde(rename = "zh-Hans")]
+    ZhHans,
+}
+
+impl Locale {
+    pub const ALL: [Self; 2] = [Self::En, Self::ZhHans];
+
+    /// A BCP 47 tag.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::ZhHans => "zh-Hans",
+        }
+    }
+}
+
+/// Whom a text may ping.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Pings {
+    #[serde(default)]
+    pub users: bool,
+    #[serde(default)]
+    pub roles: bool,
+    #[serde(default)]
+    pub everyone: bool,
 }
 
 /// Something to press.

@@ -140,6 +140,10 @@ pub trait Outlet: Send + Sync {
     fn typing_lasts(&self) -> Duration {
         Duration::from_secs(4)
     }
+    /// Whether a reply to the sender alone ([`Audience::Sender`]) can be shown at this address to nobody else. Pure.
+    fn can_be_private(&self, to: &Address) -> bool {
+        to.direct
+    }
     /// Where a conversation continues when its address is gone (a direct message, the chat without its thread).
     fn fallback(&self, _to: &Address) -> Option<Address> {
         None
@@ -272,6 +276,9 @@ impl fmt::Display for Why {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indicator {
     Typing,
+    /// Taken, and waiting behind others: shown on the message itself (a reaction) where the platform can.
+    Waiting,
+    /// Nothing of the two any more.
     Clear,
 }
 

@@ -60,7 +60,7 @@ fn is_for_us(inner: &Inner, message: &Message, caller: &Caller) -> bool {
     }
     let has_content = message.text().chars().any(is_visible)
         || !message.files.is_empty()
-        || matches!(message.kind, Kind::Press { .. });
+        || !matches!(message.kind, Kind::Text { .. } | Kind::Edit { .. });
     let addressed = message.heard != Heard::Overheard;
     has_content && gating.admits(message.address.direct || message.heard == Heard::Direct, addressed)
 }

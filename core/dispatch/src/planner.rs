@@ -73,6 +73,11 @@ impl Commands {
                 Some(vec![Command::Builtin(commands::Builtin::Details(of))])
             }
             contract::Kind::Text { text } | contract::Kind::Edit { text } => commands::read(text),
+            contract::Kind::Command { name, args } | contract::Kind::Form { name, args } => {
+                let rest = serde_json::Value::Object(args.clone()).to_string();
+                Some(vec![Command::Tool { name: name.clone(), rest }])
+            }
+            contract::Kind::Reaction { .. } => None,
         }
     }
 

@@ -49,7 +49,11 @@ use crate::telegram::{Conversation, Edit, Fault, Outcome, Press, Raw, Refused, R
 
 /// `/{platform}/VERB`, guarded: only a page or a program of this machine may steer.
 pub fn routes(sim: &Sim) -> Router {
-    Router::new().nest("/telegram", telegram(sim.telegram.clone())).layer(from_fn(guard))
+    Router::new()
+        .nest("/telegram", telegram(sim.telegram.clone()))
+        .nest("/discord", crate::discord::control(sim.discord.clone()))
+        .nest("/slack", crate::slack::control(sim.slack.clone()))
+        .layer(from_fn(guard))
 }
 
 fn telegram(telegram: Arc<Telegram>) -> Router {

@@ -7,8 +7,13 @@
 //! It shares no code with the gateway that is tested against it: it knows the platforms from their documentation alone.
 
 pub mod control;
+pub mod discord;
 pub mod server;
+pub mod slack;
+pub mod socket;
 pub mod telegram;
 
+pub use discord::Discord;
 pub use server::{Error, Options, Running, Sim, serve};
+pub use slack::Slack;
 pub use telegram::Telegram;

@@ -17,7 +17,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::control;
-use crate::telegram::{self, Setup, Telegram};
+use crate::discord::{self, Discord};
+use crate::slack::{self, Slack};
+use crate::telegram::{self, Telegram};
 
 /// Further connections wait until one of these ends.
 const MOST_CONNECTIONS: usize = 1_000;
@@ -27,12 +29,19 @@ const MOST_CONNECTIONS: usize = 1_000;
 pub struct Options {
     /// An address on loopback; port 0 picks a free one.
     pub listen: SocketAddr,
-    pub telegram: Setup,
+    pub telegram: telegram::Setup,
+    pub discord: discord::Setup,
+    pub slack: slack::Setup,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { listen: SocketAddr::from(([127, 0, 0, 1], 0)), telegram: Setup::default() }
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            telegram: telegram::Setup::default(),
+            discord: discord::Setup::default(),
+            slack: slack::Setup::default(),
+        }
     }
 }
 
@@ -66,6 +75,8 @@ impl std::error::Error for Error {
 #[derive(Clone)]
 pub struct Sim {
     pub telegram: Arc<Telegram>,
+    pub discord: Arc<Discord>,
+    pub slack: Arc<Slack>,
 }
 
 /// Simulators that run.
@@ -95,17 +106,26 @@ pub async fn serve(options: Options, shutdown: CancellationToken) -> Result<Runn
     }
     let listener = TcpListener::bind(options.listen).await.map_err(|cause| Error::Listen(options.listen, cause))?;
     let addr = listener.local_addr().map_err(|cause| Error::Listen(options.listen, cause))?;
-    let sim = Sim { telegram: Arc::new(Telegram::new(options.telegram, shutdown.clone())) };
+    let url = format!("http://{addr}");
+    let sim = Sim {
+        telegram: Arc::new(Telegram::new(options.telegram, shutdown.clone())),
+        discord: Arc::new(Discord::new(options.discord, &url, shutdown.clone())),
+        slack: Arc::new(Slack::new(options.slack, &url, shutdown.clone())),
+    };
     let app = router(&sim).into_make_service_with_connect_info::<Line>();
     let lines = Lines { listener, free: Arc::new(Semaphore::new(MOST_CONNECTIONS)) };
     // The handle is kept in `Running`, whose `join` awaits it.
     let server =
         tokio::spawn(async move { axum::serve(lines, app).with_graceful_shutdown(shutdown.cancelled_owned()).await });
-    Ok(Running { url: format!("http://{addr}"), addr, sim, server })
+    Ok(Running { url, addr, sim, server })
 }
 
 fn router(sim: &Sim) -> Router {
-    Router::new().nest("/telegram", telegram::routes(sim.telegram.clone())).nest("/control", control::routes(sim))
+    Router::new()
+        .nest("/telegram", telegram::routes(sim.telegram.clone()))
+        .nest("/discord", discord::routes(sim.discord.clone()))
+        .nest("/slack", slack::routes(sim.slack.clone()))
+        .nest("/control", control::routes(sim))
 }
 
 /// A handle that ends a connection without an answer, as a network does.
