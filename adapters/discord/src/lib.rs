@@ -1,1 +1,3 @@
 //! The Discord adapter.
+
+pub mod render;

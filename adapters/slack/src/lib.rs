@@ -1,1 +1,3 @@
 //! The Slack adapter.
+
+pub mod render;

@@ -30,5 +30,5 @@ pub use place::{Address, Caller, Opaque, Origin, Platform, Sender};
 pub use reply::{Action, Audience, Button, Content, Locale, Pings, Reply};
 pub use seams::{
     Accepted, Bucket, Catalog, Choice, Core, Cursors, DeliveryError, Feed, Fence, Health, Inbox, Indicator, Menu,
-    MenuItem, Op, Outlet, Pace, Part, Receipt, Scope, Source, Stopped, StoreDown, TurnEvent, TurnStream, Why,
+    MenuItem, Missing, Op, Outlet, Pace, Part, Receipt, Scope, Source, Stopped, StoreDown, TurnEvent, TurnStream, Why,
 };

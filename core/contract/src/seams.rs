@@ -37,6 +37,17 @@ pub struct Stopped {
     pub steps: Vec<String>,
 }
 
+/// Something that a platform's set-up lacks, and how it is mended there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What cannot be done without it, and what it is.
+    pub what: String,
+    /// The exact step for an operator.
+    pub step: String,
+    /// Nothing works without it; otherwise a part does not.
+    pub fatal: bool,
+}
+
 /// What an adapter is given.
 #[derive(Clone)]
 pub struct Core {
