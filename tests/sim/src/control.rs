@@ -4,10 +4,12 @@
 //!
 //! | verb | body or query | answer |
 //! |---|---|---|
-//! | POST say | `conversation, user, text, thread?, reply_to?, files?: [{name, mime?, base64? or text?, size?}], mention?, language_code?, bot?` | `message, chat, update` |
+//! | POST say | `conversation, user, text, thread?, reply_to?, files?: [{name, mime?, base64? or text?, size?, kind?}], mention?, language_code?, bot?` | `message, chat, update` |
 //! | POST command | `conversation, user, name, args?, thread?` | as say |
 //! | POST press | `conversation, user, message, button` (data or text) | `chat, update, interaction` |
 //! | POST edit | `conversation, user, message, text` | as say |
+//! | POST react | `conversation, user, message, emoji` (empty takes it away) | as say |
+//! | POST submit | | 400: Telegram has no forms |
 //! | POST remove | `conversation, message?, thread?` | |
 //! | POST raw | `event` | `update` |
 //! | POST conversation | `name, kind?: private, group, supergroup, forum, channel, title?, state?: open, blocked, kicked, gone, upgraded, roles?: {NAME: creator, administrator, member, left, kicked}` | `chat` |
@@ -45,7 +47,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::server::Sim;
-use crate::telegram::{Conversation, Edit, Fault, Outcome, Press, Raw, Refused, Remove, Say, Telegram};
+use crate::telegram::{Conversation, Edit, Fault, Outcome, Press, Raw, React, Refused, Remove, Say, Telegram};
 
 /// `/{platform}/VERB`, guarded: only a page or a program of this machine may steer.
 pub fn routes(sim: &Sim) -> Router {
@@ -62,6 +64,8 @@ fn telegram(telegram: Arc<Telegram>) -> Router {
         .route("/command", post(command))
         .route("/press", post(press))
         .route("/edit", post(edit))
+        .route("/react", post(react))
+        .route("/submit", post(submit))
         .route("/remove", post(remove))
         .route("/raw", post(raw))
         .route("/conversation", post(conversation))
@@ -127,6 +131,17 @@ async fn press(State(telegram): Shared, body: Bytes) -> Response {
 
 async fn edit(State(telegram): Shared, body: Bytes) -> Response {
     reply(read::<Edit>(&body).and_then(|edit| telegram.edit(&edit)))
+}
+
+async fn react(State(telegram): Shared, body: Bytes) -> Response {
+    reply(read::<React>(&body).and_then(|react| telegram.react(&react)))
+}
+
+async fn submit() -> Response {
+    reply::<()>(Err(Refused {
+        status: 400,
+        why: "Telegram has no forms: people type arguments or press buttons".into(),
+    }))
 }
 
 async fn remove(State(telegram): Shared, body: Bytes) -> Response {

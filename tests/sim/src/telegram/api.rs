@@ -10,7 +10,7 @@ use super::fault::{Fault, Kind, Target, When};
 use super::limits::Passing;
 use super::params::Params;
 use super::world::World;
-use super::{Telegram, edit, info, poll, send};
+use super::{Telegram, edit, hook, info, poll, send};
 
 /// One request as its method sees it.
 #[derive(Clone, Copy)]
@@ -39,10 +39,16 @@ const fn free(name: &'static str, run: Run) -> Method {
     Method { name, paced: false, run }
 }
 
-const METHODS: [Method; 33] = [
+const METHODS: [Method; 39] = [
     paced("sendMessage", send::message),
     paced("sendDocument", send::document),
     paced("sendPhoto", send::photo),
+    paced("sendVideo", send::video),
+    paced("sendAnimation", send::animation),
+    paced("sendAudio", send::audio),
+    paced("sendVoice", send::voice),
+    paced("sendVideoNote", send::video_note),
+    paced("sendSticker", send::sticker),
     paced("sendMediaGroup", send::album),
     paced("copyMessage", send::copy),
     paced("forwardMessage", send::forward),
@@ -63,9 +69,9 @@ const METHODS: [Method; 33] = [
     free("setMyCommands", info::set_commands),
     free("getMyCommands", info::commands),
     free("deleteMyCommands", info::delete_commands),
-    free("setWebhook", info::set_webhook),
-    free("deleteWebhook", info::delete_webhook),
-    free("getWebhookInfo", info::webhook),
+    free("setWebhook", hook::set),
+    free("deleteWebhook", hook::delete),
+    free("getWebhookInfo", hook::info),
     free("setMyName", info::truth),
     free("setMyDescription", info::truth),
     free("setMyShortDescription", info::truth),
@@ -108,7 +114,7 @@ impl Telegram {
             Err(error) => return Ending::Answer(self.write(|world| refuse(world, method.name, error))),
         };
         let asked = Asked { token, bot, method: method.name, params: &params };
-        let target = Target { method: method.name, chat: params.int("chat_id"), marked: marked(&params) };
+        let target = Target { method: method.name, chat: self.lock_meant(bot, &params), marked: marked(&params) };
         if let Some(delay) = self.write(|world| world.faults.hit(&[Kind::Delay], target)) {
             self.pause(Duration::from_secs_f64(delay.seconds.unwrap_or(1.0).clamp(0.0, 3_600.0))).await;
         }
@@ -122,6 +128,12 @@ impl Telegram {
             Ending::Answer(self.write(|world| guarded(world, &asked, method, target, arrived)))
         };
         if dropped.is_some() { Ending::Cut } else { ending }
+    }
+
+    /// The chat that a request names.
+    fn lock_meant(&self, bot: i64, params: &Params) -> Option<i64> {
+        let wire = params.int("chat_id")?;
+        self.write(|world| world.meant(bot, wire).or(Some(wire)))
     }
 
     fn identify(&self, token: &str, method: &str) -> Result<(i64, &'static Method), ApiError> {
@@ -155,7 +167,13 @@ fn guarded(
     target: Target<'_>,
     arrived: Instant,
 ) -> Result<Value, ApiError> {
-    let passing = Passing { bot: asked.bot, chat: target.chat, method: method.name, counted: method.paced, arrived };
+    let passing = Passing {
+        bot: asked.bot,
+        chat: asked.params.int("chat_id"),
+        method: method.name,
+        counted: method.paced,
+        arrived,
+    };
     let result = world
         .meter
         .check(&world.limits, passing)
@@ -172,7 +190,7 @@ pub fn ordered(world: &mut World, asked: &Asked<'_>, target: Target<'_>) -> Opti
             // A wait for a request that concerns no chat is for that method; else the chat's messages would be held by it.
             let own = target.chat.is_none().then(|| asked.method.to_owned());
             let method = fault.method.filter(|method| method != "*").or(own);
-            world.meter.hold((asked.bot, target.chat), fault.seconds.unwrap_or(1.0), method)
+            world.meter.hold((asked.bot, asked.params.int("chat_id")), fault.seconds.unwrap_or(1.0), method)
         }
         Kind::RefuseMarkup => ApiError::bad("can't parse entities: Unsupported start tag \"refused\" at byte offset 0"),
         _ => failure(&fault),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Map, Value, json};
 
+use super::hook::Hook;
 use super::text::Formatted;
 use super::transcript::now_ms;
 use super::world::{KEPT_MESSAGES, KEPT_UPDATES};
@@ -40,6 +41,10 @@ pub enum Standing {
 #[derive(Clone, Debug)]
 pub struct Chat {
     pub id: i64,
+    /// Its id as bots see it: a person's is the same in the private chats with several bots.
+    pub wire: i64,
+    /// The bot that a private chat is with; nothing for the first one.
+    pub bot: Option<i64>,
     pub name: String,
     pub kind: ChatKind,
     pub title: String,
@@ -122,6 +127,8 @@ pub struct Message {
     pub reply_to: Option<i64>,
     pub markup: Option<Value>,
     pub edited: Option<i64>,
+    /// What people put on it, by their ids.
+    pub reactions: BTreeMap<i64, String>,
     /// Further fields as they stand on the wire: albums, service messages, forwards.
     pub extra: Map<String, Value>,
 }
@@ -138,7 +145,7 @@ pub struct Bot {
     pub past: VecDeque<(i64, Value)>,
     pub next_update: i64,
     pub allowed: Option<Vec<String>>,
-    pub webhook: Option<String>,
+    pub webhook: Option<Hook>,
     pub commands: BTreeMap<(String, String), Value>,
     pub polls: u64,
 }
@@ -186,15 +193,15 @@ impl Chat {
     pub fn json(&self) -> Value {
         let kind = match self.kind {
             ChatKind::Private => {
-                let name = self.name.strip_prefix("dm:").unwrap_or(&self.name);
-                let user = User { id: self.id, name: name.to_owned(), language: None, is_bot: false }.json();
-                return json!({"id": self.id, "first_name": user["first_name"], "username": user["username"], "type": "private"});
+                let name = super::world::person_of(&self.name);
+                let user = User { id: self.wire, name: name.to_owned(), language: None, is_bot: false }.json();
+                return json!({"id": self.wire, "first_name": user["first_name"], "username": user["username"], "type": "private"});
             }
             ChatKind::Group => "group",
             ChatKind::Supergroup => "supergroup",
             ChatKind::Channel => "channel",
         };
-        let mut out = json!({"id": self.id, "title": self.title, "type": kind});
+        let mut out = json!({"id": self.wire, "title": self.title, "type": kind});
         if self.forum {
             out["is_forum"] = json!(true);
         }

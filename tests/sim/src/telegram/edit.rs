@@ -200,7 +200,9 @@ pub fn answer_press(world: &mut World, asked: &Asked<'_>) -> Answer {
         return Err(ApiError::broken("callback_text", "MESSAGE_TOO_LONG"));
     }
     let id = asked.params.text("callback_query_id").unwrap_or_default();
-    let fresh = world.presses.remove(&id).filter(|press| now_ms().saturating_sub(press.asked_ms) < PRESS_WINDOW);
+    let is_ours = world.presses.get(&id).is_some_and(|press| press.bot == asked.bot);
+    let press = is_ours.then(|| world.presses.remove(&id)).flatten();
+    let fresh = press.filter(|press| now_ms().saturating_sub(press.asked_ms) < PRESS_WINDOW);
     let Some(press) = fresh else {
         return Err(ApiError::bad("query is too old and response timeout expired or query ID is invalid"));
     };

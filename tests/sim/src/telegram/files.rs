@@ -24,7 +24,52 @@ pub struct File {
     pub size: u64,
     pub path: String,
     pub bytes: Bytes,
-    pub photo: bool,
+    pub kind: FileKind,
+}
+
+/// What a file is to the platform; one kind cannot be sent as another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    #[default]
+    Document,
+    Photo,
+    Video,
+    Animation,
+    Audio,
+    Voice,
+    VideoNote,
+    Sticker,
+}
+
+impl FileKind {
+    pub fn takes_caption(self) -> bool {
+        !matches!(self, Self::Sticker | Self::VideoNote)
+    }
+
+    /// The kinds that an album may have.
+    pub fn of_album(name: &str) -> Option<Self> {
+        match name {
+            "document" => Some(Self::Document),
+            "photo" => Some(Self::Photo),
+            "video" => Some(Self::Video),
+            "audio" => Some(Self::Audio),
+            _ => None,
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Document => "documents",
+            Self::Photo => "photos",
+            Self::Video => "videos",
+            Self::Animation => "animations",
+            Self::Audio => "music",
+            Self::Voice => "voice",
+            Self::VideoNote => "video_notes",
+            Self::Sticker => "stickers",
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -35,21 +80,25 @@ pub struct Files {
 }
 
 impl Files {
-    pub fn add(&mut self, name: &str, mime: &str, bytes: Bytes, size: Option<u64>, photo: bool) -> File {
+    pub fn add(&mut self, name: &str, mime: &str, bytes: Bytes, size: Option<u64>, kind: FileKind) -> File {
         self.made += 1;
         let extension = name
             .rsplit_once('.')
             .map(|(_, ending)| ending)
             .filter(|ending| !ending.is_empty() && ending.bytes().all(|c| c.is_ascii_alphanumeric()));
-        let folder = if photo { "photos" } else { "documents" };
+        let folder = kind.folder();
         let file = File {
             id: format!("BQACAgIAAxkBAAI{:06}", self.made),
             name: name.to_owned(),
             mime: mime.to_owned(),
             size: size.unwrap_or(bytes.len() as u64),
-            path: format!("{folder}/file_{}.{}", self.made, extension.unwrap_or(if photo { "jpg" } else { "bin" })),
+            path: format!(
+                "{folder}/file_{}.{}",
+                self.made,
+                extension.unwrap_or(if kind == FileKind::Photo { "jpg" } else { "bin" })
+            ),
             bytes,
-            photo,
+            kind,
         };
         self.total += file.bytes.len();
         self.kept.push_back(file.clone());
@@ -87,20 +136,42 @@ impl File {
     /// The field of a message that carries the file, and its value.
     pub fn media(&self) -> (&'static str, Value) {
         let common = json!({"file_id": self.id, "file_unique_id": self.unique(), "file_size": self.size});
-        if !self.photo {
-            let mut out = json!({"file_name": self.name, "mime_type": self.mime});
-            merge(&mut out, &common);
-            return ("document", out);
-        }
+        let named = json!({"file_name": self.name, "mime_type": self.mime});
+        let (field, own) = match self.kind {
+            FileKind::Photo => return ("photo", self.photo(&common)),
+            FileKind::Document => ("document", json!({})),
+            FileKind::Video => ("video", json!({"width": 640, "height": 480, "duration": 3})),
+            FileKind::Animation => ("animation", json!({"width": 640, "height": 480, "duration": 3})),
+            FileKind::Audio => ("audio", json!({"duration": 3})),
+            FileKind::Voice => ("voice", json!({"duration": 3})),
+            FileKind::VideoNote => ("video_note", json!({"length": 240, "duration": 3})),
+            FileKind::Sticker => {
+                let look =
+                    json!({"type": "regular", "width": 512, "height": 512, "is_animated": false, "is_video": false});
+                ("sticker", look)
+            }
+        };
+        let mut out = match self.kind {
+            FileKind::VideoNote | FileKind::Sticker => json!({}),
+            FileKind::Voice => json!({"mime_type": self.mime}),
+            _ => named,
+        };
+        merge(&mut out, &own);
+        merge(&mut out, &common);
+        (field, out)
+    }
+
+    /// A photo in its sizes.
+    fn photo(&self, common: &Value) -> Value {
         let (width, height) = self.dimensions();
         let scale = 90.0 / f64::from(width.max(height).max(90));
         let mut small =
             json!({"width": (f64::from(width) * scale) as u32, "height": (f64::from(height) * scale) as u32});
-        merge(&mut small, &common);
+        merge(&mut small, common);
         let mut large = json!({"width": width, "height": height});
-        merge(&mut large, &common);
+        merge(&mut large, common);
         small["file_size"] = json!(self.size.min(2_000));
-        ("photo", json!([small, large]))
+        json!([small, large])
     }
 
     /// Whether the bytes begin as one of the pictures that the platform takes.

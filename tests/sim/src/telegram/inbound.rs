@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::cast::{Author, Chat, ChatKind, Message, User, now, pages};
 use super::fault::{Fault, Kind as FaultKind};
-use super::files::File;
+use super::files::{File, FileKind};
 use super::markup;
 use super::people::{Edit, NewFile, Outcome, Press, Refused, Said, Say, refused};
 use super::send::seen;
@@ -20,7 +20,8 @@ impl World {
         };
         let event = self.message_json(chat, message);
         self.stats.received += 1;
-        (self.tell(kind, event.clone()), event)
+        let only = self.only(chat);
+        (self.tell(kind, event.clone(), only), event)
     }
 
     pub fn say(&mut self, say: Say) -> Outcome<Said> {
@@ -50,6 +51,7 @@ impl World {
             reply_to: say.reply_to,
             markup: None,
             edited: None,
+            reactions: Default::default(),
             extra: Map::new(),
         };
         if !say.files.is_empty() {
@@ -114,8 +116,9 @@ impl World {
             (None, None) => Vec::new(),
         };
         let mime = file.mime.clone().unwrap_or_else(|| "application/octet-stream".into());
-        let photo = mime.starts_with("image/") && File::is_picture(&bytes);
-        Ok(self.files.add(&file.name, &mime, bytes.into(), file.size, photo))
+        let is_photo = mime.starts_with("image/") && File::is_picture(&bytes);
+        let kind = file.kind.unwrap_or(if is_photo { FileKind::Photo } else { FileKind::Document });
+        Ok(self.files.add(&file.name, &mime, bytes.into(), file.size, kind))
     }
 
     fn arrive(&mut self, id: i64, mut message: Message, user: &User, file: Option<File>) -> Outcome<Said> {
@@ -148,8 +151,9 @@ impl World {
         entry.reply_to = message.reply_to;
         entry.files = file.map(seen).into_iter().collect();
         entry.payload = payload;
+        let chat = chat.wire;
         self.log(entry);
-        Ok(Said { message: Some(number), chat: id, update, interaction: None })
+        Ok(Said { message: Some(number), chat, update, interaction: None })
     }
 
     pub fn edit(&mut self, edit: &Edit) -> Outcome<Said> {
@@ -182,24 +186,26 @@ impl World {
         if button.url.is_some() {
             return refused(400, "button: it opens a link, nobody is told");
         }
-        let (data, event) = (button.id.clone(), self.message_json(chat, message));
+        let Author::Bot(bot) = message.author else { return refused(400, "button: no bot put it there") };
+        let (data, event, chat_seen) = (button.id.clone(), self.message_json(chat, message), chat.wire);
         let mut entry = person_entry(chat, &user, Kind::Private);
         entry.message = Some(press.message);
         entry.text = button.text.clone();
         entry.thread = chat.thread_name(message.thread);
         let query = format!("{}{:06}", now_ms(), self.next_serial());
-        let event =
-            json!({"id": query, "from": user.json(), "message": event, "chat_instance": id.to_string(), "data": data});
+        let event = json!({"id": query, "from": user.json(), "message": event, "chat_instance": chat_seen.to_string(), "data": data});
         entry.payload = event.clone();
         self.log(entry);
         self.stats.received += 1;
         while self.presses.len() >= KEPT_UPDATES {
             self.presses.pop_first();
         }
-        self.presses
-            .insert(query.clone(), Waiting { chat: id, user: user.name, message: press.message, asked_ms: now_ms() });
-        let update = self.tell("callback_query", event);
-        Ok(Said { message: None, chat: id, update, interaction: Some(query) })
+        self.presses.insert(
+            query.clone(),
+            Waiting { chat: id, bot, user: user.name, message: press.message, asked_ms: now_ms() },
+        );
+        let update = self.tell("callback_query", event, Some(bot));
+        Ok(Said { message: None, chat: chat_seen, update, interaction: Some(query) })
     }
 
     pub fn raw(&mut self, event: Value) -> Outcome<i64> {
@@ -259,8 +265,8 @@ impl World {
     }
 }
 
-fn person_entry(chat: &Chat, user: &User, kind: Kind) -> Entry {
-    let mut entry = Entry::new(&chat.name, chat.id, By::User, kind);
+pub fn person_entry(chat: &Chat, user: &User, kind: Kind) -> Entry {
+    let mut entry = Entry::new(&chat.name, chat.wire, By::User, kind);
     entry.user = Some(user.name.clone());
     entry
 }

@@ -94,6 +94,7 @@ pub fn add_topic(chat: &mut Chat, name: &str, author: Author) -> i64 {
         reply_to: None,
         markup: None,
         edited: None,
+        reactions: Default::default(),
         extra,
     };
     let id = chat.add(made);
@@ -166,34 +167,4 @@ fn command_key(world: &World, asked: &Asked<'_>) -> Result<(String, String), Api
         return Err(ApiError::broken("language_code", "invalid language code specified"));
     }
     Ok((place, language))
-}
-
-pub fn set_webhook(world: &mut World, asked: &Asked<'_>) -> Answer {
-    let url = asked.params.text("url").unwrap_or_default();
-    if !url.is_empty() && !url.starts_with("https://") {
-        return Err(ApiError::broken("webhook", "bad webhook: An HTTPS URL must be provided for webhook"));
-    }
-    hook(world, asked, (!url.is_empty()).then_some(url))
-}
-
-pub fn delete_webhook(world: &mut World, asked: &Asked<'_>) -> Answer {
-    hook(world, asked, None)
-}
-
-fn hook(world: &mut World, asked: &Asked<'_>, url: Option<String>) -> Answer {
-    let dropped = asked.params.flag("drop_pending_updates");
-    if let Some(bot) = world.bots.get_mut(asked.token) {
-        bot.webhook = url;
-        if dropped {
-            bot.queue.clear();
-        }
-    }
-    Ok(json!(true))
-}
-
-pub fn webhook(world: &mut World, asked: &Asked<'_>) -> Answer {
-    let bot = world.bots.get(asked.token).ok_or_else(|| ApiError::new(401, "Unauthorized"))?;
-    Ok(
-        json!({"url": bot.webhook.clone().unwrap_or_default(), "has_custom_certificate": false, "pending_update_count": bot.queue.len()}),
-    )
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Telegram;
 use super::cast::Role;
 use super::fault::Fault;
+use super::files::FileKind;
 use super::limits::Limits;
 use super::transcript::Entry;
 use super::world::Stats;
@@ -67,6 +68,8 @@ pub struct NewFile {
     pub base64: Option<String>,
     pub text: Option<String>,
     pub size: Option<u64>,
+    /// As what it is sent; pictures are photos otherwise, everything else documents.
+    pub kind: Option<FileKind>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -86,6 +89,16 @@ pub struct Edit {
     pub user: String,
     pub message: i64,
     pub text: String,
+}
+
+/// An emoji that a person puts on a message; an empty one takes theirs away.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct React {
+    pub conversation: String,
+    pub user: String,
+    pub message: i64,
+    pub emoji: String,
 }
 
 /// What a person or a moderator removes; nobody is told, as on the platform.
@@ -163,6 +176,11 @@ impl Telegram {
 
     pub fn edit(&self, edit: &Edit) -> Outcome<Said> {
         self.write(|world| world.edit(edit))
+    }
+
+    /// Puts an emoji on a message, or takes it away.
+    pub fn react(&self, react: &React) -> Outcome<Said> {
+        self.write(|world| world.react(react))
     }
 
     /// Takes a message or a topic away.

@@ -12,7 +12,7 @@ impl World {
     /// Grows whenever somebody who waits has something to look at.
     pub fn progress(&self) -> (u64, u64, u64) {
         let queued = self.bots.values().map(|bot| bot.next_update as u64 + bot.again.len() as u64).sum();
-        (queued, self.stats.received + self.stats.sent + self.cuts, self.transcript.last())
+        (queued, self.stats.received + self.stats.sent + self.cuts + self.hooks, self.transcript.last())
     }
 
     /// The chat of a conversation; one that is not known yet is made.
@@ -20,7 +20,7 @@ impl World {
         if let Some(id) = self.names.get(name) {
             return Ok(*id);
         }
-        if let Some(chat) = name.parse().ok().and_then(|id| self.chats.get(&id)) {
+        if let Some(chat) = name.parse().ok().and_then(|id: i64| self.chats.get(&id)) {
             return Ok(chat.id);
         }
         if name.is_empty() || name == "dm:" {
@@ -103,7 +103,8 @@ impl World {
             .unwrap_or(json!({"id": 1, "is_bot": false, "first_name": "Owner"}));
         let event = json!({"chat": chat.json(), "from": from, "date": now()});
         let privacy = self.privacy;
-        for bot in self.bots.values_mut() {
+        let only = self.only(chat);
+        for bot in self.bots.values_mut().filter(|bot| only.is_none_or(|only| only == bot.id)) {
             let (mut event, user) = (event.clone(), bot.json());
             event["old_chat_member"] = old.json(user.clone());
             event["new_chat_member"] = new.json(user);
@@ -132,6 +133,7 @@ impl World {
                 reply_to: None,
                 markup: None,
                 edited: None,
+                reactions: Default::default(),
                 extra,
             };
             if let Some(chat) = self.chats.get_mut(&place) {
@@ -184,7 +186,7 @@ impl World {
     pub fn conversations(&self) -> Vec<Value> {
         let shown = |chat: &Chat| {
             let topics: Vec<Value> = chat.topics.iter().map(|(id, name)| json!({"id": id, "name": name})).collect();
-            json!({"name": chat.name, "chat": chat.id, "kind": chat.json()["type"], "title": chat.title, "forum": chat.forum, "topics": topics})
+            json!({"name": chat.name, "chat": chat.wire, "kind": chat.json()["type"], "title": chat.title, "forum": chat.forum, "topics": topics})
         };
         self.chats.values().filter(|chat| self.names.get(&chat.name) == Some(&chat.id)).map(shown).collect()
     }
@@ -194,7 +196,7 @@ impl World {
         let Some(chat) = self.names.get(conversation).and_then(|id| self.chats.get(id)) else {
             return refused(404, "conversation: no such one");
         };
-        let own = format!("chat:{}", chat.id);
+        let own = format!("chat:{}", chat.wire);
         let wide = if chat.kind == ChatKind::Private { "all_private_chats" } else { "all_group_chats" };
         let bot = self.bots.values().find(|bot| bot.username == self.username);
         let list = bot.and_then(|bot| {

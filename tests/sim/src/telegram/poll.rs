@@ -106,16 +106,10 @@ fn look(world: &mut World, token: &str, poll: &Poll) -> Look {
     let ready = bot.queue.iter().filter(|(id, _)| *id >= poll.offset).take(poll.limit - out.len());
     let fresh: Vec<(i64, Value)> = ready.cloned().collect();
     for (id, update) in &fresh {
-        if !bot.past.iter().any(|(known, _)| known == id) {
-            bot.past.push_back((*id, update.clone()));
-            if *duplicates > 0 {
-                *duplicates -= 1;
-                bot.again.push(update.clone());
-            }
+        if bot.remember((*id, update.clone())) && *duplicates > 0 {
+            *duplicates -= 1;
+            bot.again.push(update.clone());
         }
-    }
-    while bot.past.len() > REMEMBERED {
-        bot.past.pop_front();
     }
     out.extend(fresh.into_iter().map(|(_, update)| update));
     if out.is_empty() { Look::Nothing } else { Look::Updates(out) }
@@ -123,7 +117,7 @@ fn look(world: &mut World, token: &str, poll: &Poll) -> Look {
 
 impl Bot {
     /// Remembers which kinds of updates are wanted; an empty list asks for the usual ones.
-    fn allow(&mut self, params: &Params) -> Result<(), ApiError> {
+    pub fn allow(&mut self, params: &Params) -> Result<(), ApiError> {
         let Some(list) = params.json("allowed_updates")? else { return Ok(()) };
         let Some(kinds) = list.as_array() else {
             return Err(ApiError::broken(
@@ -134,6 +128,18 @@ impl Bot {
         let kinds: Vec<String> = kinds.iter().filter_map(|kind| kind.as_str().map(str::to_owned)).take(100).collect();
         self.allowed = (!kinds.is_empty()).then_some(kinds);
         Ok(())
+    }
+
+    /// Notes what was delivered; tells whether it is new.
+    pub fn remember(&mut self, (id, update): (i64, Value)) -> bool {
+        if self.past.iter().any(|(known, _)| *known == id) {
+            return false;
+        }
+        self.past.push_back((id, update));
+        if self.past.len() > REMEMBERED {
+            self.past.pop_front();
+        }
+        true
     }
 
     /// Forgets what an offset confirms; a negative one keeps only the newest.

@@ -16,6 +16,8 @@ use crate::server::Line;
 
 /// `/bot{token}/METHOD` and `/file/bot{token}/PATH`.
 pub fn routes(telegram: Arc<Telegram>) -> Router<()> {
+    // It ends with the server's token, and what it carries with it.
+    tokio::spawn(telegram.clone().courier());
     Router::new()
         .route("/{bot}/{method}", any(call))
         .route("/file/{bot}/{*path}", any(download))

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::api::Asked;
 use super::cast::{Author, Chat, ChatKind, Message, Standing, now};
 use super::error::ApiError;
-use super::files::{File, MAX_PHOTO, MAX_UPLOAD};
+use super::files::{File, FileKind, MAX_PHOTO, MAX_UPLOAD};
 use super::text::{Formatted, explicit, is_blank};
 use super::transcript::{By, Entry, FileSeen, Kind};
 use super::world::World;
@@ -23,17 +23,42 @@ pub fn message(world: &mut World, asked: &Asked<'_>) -> Answer {
 }
 
 pub fn document(world: &mut World, asked: &Asked<'_>) -> Answer {
-    file_message(world, asked, "document", false)
+    file_message(world, asked, "document", FileKind::Document)
 }
 
 pub fn photo(world: &mut World, asked: &Asked<'_>) -> Answer {
-    file_message(world, asked, "photo", true)
+    file_message(world, asked, "photo", FileKind::Photo)
 }
 
-fn file_message(world: &mut World, asked: &Asked<'_>, field: &str, photo: bool) -> Answer {
+pub fn video(world: &mut World, asked: &Asked<'_>) -> Answer {
+    file_message(world, asked, "video", FileKind::Video)
+}
+
+pub fn animation(world: &mut World, asked: &Asked<'_>) -> Answer {
+    file_message(world, asked, "animation", FileKind::Animation)
+}
+
+pub fn audio(world: &mut World, asked: &Asked<'_>) -> Answer {
+    file_message(world, asked, "audio", FileKind::Audio)
+}
+
+pub fn voice(world: &mut World, asked: &Asked<'_>) -> Answer {
+    file_message(world, asked, "voice", FileKind::Voice)
+}
+
+pub fn video_note(world: &mut World, asked: &Asked<'_>) -> Answer {
+    file_message(world, asked, "video_note", FileKind::VideoNote)
+}
+
+pub fn sticker(world: &mut World, asked: &Asked<'_>) -> Answer {
+    file_message(world, asked, "sticker", FileKind::Sticker)
+}
+
+fn file_message(world: &mut World, asked: &Asked<'_>, field: &str, kind: FileKind) -> Answer {
     let chat = chat(world, asked)?;
-    let text = caption(asked)?;
-    let file = input_file(world, asked, field, asked.params.get(field), photo)?;
+    // A sticker and a round video show no text.
+    let text = if kind.takes_caption() { caption(asked)? } else { Formatted::default() };
+    let file = input_file(world, asked, field, asked.params.get(field), kind)?;
     post(world, asked, chat, Content { text, file: Some(file), ..Content::default() })
 }
 
@@ -47,13 +72,22 @@ pub fn album(world: &mut World, asked: &Asked<'_>) -> Answer {
         _ => return Err(ApiError::broken("album", "too many messages to send as an album")),
     }
     let mut contents = Vec::new();
-    for item in &items {
-        let photo = item["type"] == "photo";
+    let kinds = items.iter().map(|item| FileKind::of_album(item["type"].as_str().unwrap_or_default()));
+    let kinds = kinds.collect::<Option<Vec<_>>>();
+    let kinds =
+        kinds.ok_or_else(|| ApiError::broken("album", "can't parse InputMedia: type of media is unsupported"))?;
+    let is_alone = |kind: &FileKind| matches!(kind, FileKind::Document | FileKind::Audio);
+    if kinds.iter().any(|kind| is_alone(kind) && *kind != kinds[0])
+        || (is_alone(&kinds[0]) && kinds.iter().any(|kind| *kind != kinds[0]))
+    {
+        return Err(ApiError::broken("album", "document can't be mixed with other media types"));
+    }
+    for (item, kind) in items.iter().zip(kinds) {
         let mut values = item.as_object().cloned().unwrap_or_default();
         values.retain(|name, _| matches!(name.as_str(), "caption" | "parse_mode" | "caption_entities"));
         let own = super::params::Params { values, uploads: Vec::new() };
         let text = caption(&Asked { params: &own, ..*asked })?;
-        let file = input_file(world, asked, "media", item.get("media"), photo)?;
+        let file = input_file(world, asked, "media", item.get("media"), kind)?;
         contents.push(Content { text, file: Some(file), ..Content::default() });
     }
     let group = world.next_serial().to_string();
@@ -79,7 +113,7 @@ pub fn forward(world: &mut World, asked: &Asked<'_>) -> Answer {
 
 fn again(world: &mut World, asked: &Asked<'_>, extra: Map<String, Value>) -> Answer {
     let to = chat(world, asked)?;
-    let from = open_chat(world, asked.params.get("from_chat_id"))?;
+    let from = open_chat(world, asked.bot, asked.params.get("from_chat_id"))?;
     let id = asked.params.int("message_id").unwrap_or_default();
     let source = world.chats.get(&from).and_then(|chat| chat.messages.get(&id)).cloned();
     let source = source
@@ -160,6 +194,7 @@ fn post(world: &mut World, asked: &Asked<'_>, id: i64, content: Content) -> Answ
         reply_to,
         markup,
         edited: None,
+        reactions: Default::default(),
         extra: content.extra,
     };
     let number = chat.add(message);
@@ -202,7 +237,8 @@ pub fn seen(file: &File) -> FileSeen {
 impl Asked<'_> {
     /// An entry of the transcript for what the bot does here.
     pub fn entry(&self, chat: &Chat, kind: Kind) -> Entry {
-        let mut entry = Entry::new(&chat.name, chat.id, By::Bot, kind);
+        let mut entry = Entry::new(&chat.name, chat.wire, By::Bot, kind);
+        entry.bot = Some(self.bot);
         entry.payload = self.params.payload();
         entry
     }
@@ -210,16 +246,16 @@ impl Asked<'_> {
 
 /// The chat that a request names, when the bot still reaches it.
 pub fn chat(world: &World, asked: &Asked<'_>) -> Result<i64, ApiError> {
-    open_chat(world, asked.params.get("chat_id"))
+    open_chat(world, asked.bot, asked.params.get("chat_id"))
 }
 
-fn open_chat(world: &World, value: Option<&Value>) -> Result<i64, ApiError> {
+fn open_chat(world: &World, bot: i64, value: Option<&Value>) -> Result<i64, ApiError> {
     let id = match value {
         Some(Value::Number(number)) => number.as_i64(),
         Some(Value::String(text)) if !text.trim().is_empty() => text.trim().parse().ok(),
         _ => return Err(ApiError::broken("chat_id", "chat_id is empty")),
     };
-    let Some(chat) = id.and_then(|id| world.chats.get(&id)) else {
+    let Some(chat) = id.and_then(|id| world.chats.get(&world.meant(bot, id)?)) else {
         return match id.and_then(|id| world.user_by_id(id)) {
             Some(_) => Err(ApiError::forbidden("bot can't initiate conversation with a user")),
             None => Err(ApiError::bad("chat not found")),
@@ -324,8 +360,9 @@ fn input_file(
     asked: &Asked<'_>,
     field: &str,
     value: Option<&Value>,
-    photo: bool,
+    kind: FileKind,
 ) -> Result<File, ApiError> {
+    let photo = kind == FileKind::Photo;
     let named = value.and_then(Value::as_str).unwrap_or_default();
     let wanted = named.strip_prefix("attach://").unwrap_or(field);
     if let Some(upload) = asked.params.uploads.iter().find(|upload| upload.field == wanted) {
@@ -341,10 +378,13 @@ fn input_file(
         if photo && !File::is_picture(&upload.bytes) {
             return Err(ApiError::broken("photo", "IMAGE_PROCESS_FAILED"));
         }
-        return Ok(world.files.add(&upload.name, &upload.mime, upload.bytes.clone(), None, photo));
+        return Ok(world.files.add(&upload.name, &upload.mime, upload.bytes.clone(), None, kind));
     }
     match (named.is_empty(), world.files.by_id(named)) {
-        (_, Some(file)) => Ok(file.clone()),
+        (_, Some(file)) if file.kind == kind => Ok(file.clone()),
+        (_, Some(file)) => {
+            Err(ApiError::broken("file_kind", format!("can't use file of type {:?} as {kind:?}", file.kind)))
+        }
         (true, None) => Err(ApiError::broken("file", format!("there is no {field} in the request"))),
         (false, None) if named.contains("://") => Err(ApiError::bad("failed to get HTTP URL content")),
         (false, None) => Err(ApiError::bad("wrong file identifier/HTTP URL specified")),

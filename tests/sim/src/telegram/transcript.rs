@@ -62,6 +62,9 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     pub kind: Kind,
+    /// Which bot did it.
+    #[serde(skip)]
+    pub bot: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<i64>,
     /// What a person reads: markup is resolved.
@@ -94,6 +97,7 @@ impl Entry {
             by,
             user: None,
             kind,
+            bot: None,
             message: None,
             text: String::new(),
             to: None,

@@ -16,10 +16,20 @@ pub const KEPT_MESSAGES: usize = 5_000;
 pub const KEPT_UPDATES: usize = 10_000;
 pub const MOST_NAMES: usize = 10_000;
 
+/// Below every id that a bot sees: private chats with other bots than the first.
+const FAR: i64 = 1 << 52;
+
+/// The person of a private conversation, `dm:NAME` or `dm:NAME@BOT`.
+pub fn person_of(conversation: &str) -> &str {
+    let name = conversation.strip_prefix("dm:").unwrap_or(conversation);
+    name.split_once('@').map_or(name, |(person, _)| person)
+}
+
 /// A press that waits for its answer.
 #[derive(Clone, Debug)]
 pub struct Press {
     pub chat: i64,
+    pub bot: i64,
     pub user: String,
     pub message: i64,
     pub asked_ms: u64,
@@ -46,6 +56,9 @@ pub struct Stats {
     pub mentions: u64,
     /// Presses that no bot has answered yet.
     pub unanswered: usize,
+    /// Updates that a webhook took, and failed deliveries to one.
+    pub hooked: u64,
+    pub hook_failures: u64,
     pub violation_count: u64,
     /// The newest thousand.
     pub violations: VecDeque<Violation>,
@@ -74,6 +87,8 @@ pub struct World {
     pub duplicates: u64,
     /// Grows when open polls are cut.
     pub cuts: u64,
+    /// Grows when a webhook is set or removed.
+    pub hooks: u64,
     pub serial: u64,
 }
 
@@ -105,6 +120,7 @@ impl World {
             early: VecDeque::new(),
             duplicates: 0,
             cuts: 0,
+            hooks: 0,
             serial: 0,
         }
     }
@@ -134,7 +150,7 @@ impl World {
             };
             self.bots.insert(token.to_owned(), bot);
             for (kind, event) in std::mem::take(&mut self.early) {
-                self.tell(kind, event);
+                self.tell(kind, event, None);
             }
         }
         self.bots.get_mut(token)
@@ -217,8 +233,29 @@ impl World {
         out
     }
 
-    /// Queues an event for every bot that asked for its kind.
-    pub fn tell(&mut self, kind: &'static str, event: Value) -> Option<i64> {
+    /// The bot that all private chats are with which name none.
+    pub fn is_first(&self, bot: i64) -> bool {
+        self.bots.values().any(|known| known.id == bot && known.username == self.username)
+    }
+
+    /// The chat that a bot means by an id.
+    pub fn meant(&self, bot: i64, wire: i64) -> Option<i64> {
+        if wire < 0 || self.is_first(bot) {
+            return self.chats.contains_key(&wire).then_some(wire);
+        }
+        self.chats.values().find(|chat| chat.wire == wire && chat.bot == Some(bot)).map(|chat| chat.id)
+    }
+
+    /// Which bot alone sees what happens in a chat; nothing when all do.
+    pub fn only(&self, chat: &Chat) -> Option<i64> {
+        if chat.kind != ChatKind::Private {
+            return None;
+        }
+        chat.bot.or_else(|| self.bots.values().find(|bot| bot.username == self.username).map(|bot| bot.id))
+    }
+
+    /// Queues an event for the one bot that it is for, or for every bot, if it asked for its kind.
+    pub fn tell(&mut self, kind: &'static str, event: Value, only: Option<i64>) -> Option<i64> {
         if self.bots.is_empty() {
             if self.early.len() == KEPT_UPDATES {
                 self.early.pop_front();
@@ -227,7 +264,8 @@ impl World {
             return None;
         }
         let privacy = self.privacy;
-        self.bots.values_mut().filter_map(|bot| bot.queue_event(kind, &event, privacy)).last()
+        let meant = self.bots.values_mut().filter(|bot| only.is_none_or(|only| only == bot.id));
+        meant.filter_map(|bot| bot.queue_event(kind, &event, privacy)).last()
     }
 
     pub fn log(&mut self, entry: Entry) -> u64 {
@@ -253,10 +291,16 @@ impl World {
             return None;
         }
         let user = match kind {
-            ChatKind::Private => Some(self.user(name.strip_prefix("dm:").unwrap_or(name))?.id),
+            ChatKind::Private => Some(self.user(person_of(name))?.id),
             _ => None,
         };
+        let with = name.strip_prefix("dm:").and_then(|name| name.split_once('@')).map(|(_, bot)| bot);
+        let bot = match with.filter(|bot| *bot != self.username) {
+            Some(name) => Some(self.bots.values().find(|bot| bot.username == name)?.id),
+            None => None,
+        };
         let mut id = match (kind, user) {
+            (_, Some(_)) if bot.is_some() => -FAR - self.chats.len() as i64,
             (_, Some(user)) => user,
             (ChatKind::Group, _) => -digest(name),
             _ => -1_000_000_000_000 - digest(name) - 1_000_000_000,
@@ -266,6 +310,8 @@ impl World {
         }
         let chat = Chat {
             id,
+            wire: user.unwrap_or(id),
+            bot,
             name: name.to_owned(),
             kind,
             title: title.to_owned(),

@@ -2,6 +2,7 @@
 
 mod control;
 mod faults;
+mod hooks;
 mod methods;
 mod polling;
 mod rig;
