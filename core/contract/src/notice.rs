@@ -87,6 +87,7 @@ fn problem_line(problem: &Problem) -> String {
     let mut line = format!("{place}: expected {}", problem.expected);
     match &problem.got {
         Some(got) => line.push_str(&format!(", got {got}")),
+        None if problem.path.is_empty() => {}
         None => line.push_str(", but it is missing"),
     }
     if let Some(hint) = &problem.hint {

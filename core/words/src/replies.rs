@@ -1,0 +1,150 @@
+//! Around and in place of answers: buttons, marks, signals, progress.
+
+use std::time::Duration;
+
+use contract::{Action, Locale, text};
+use fluent_templates::fluent_bundle::FluentValue;
+
+use crate::{
+    catalogue::{self, Values},
+    reading,
+};
+
+/// What stands on a button.
+pub fn button(action: Action, locale: Locale) -> String {
+    let key = match action {
+        Action::Cancel(_) => "button-cancel",
+        Action::TryAgain(_) => "button-again",
+        Action::Details(_) => "button-details",
+    };
+    catalogue::plain(locale, key)
+}
+
+/// What only the sender is told, at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Stopping,
+    StoppingIt,
+    EndedAlready,
+    NotYoursToStop,
+    NotYoursToRepeat,
+    TooLongAgo,
+    NotRepeatable,
+    OldButton,
+    /// For an interaction that a platform wants answered although it is not for us.
+    NotHere,
+}
+
+impl Signal {
+    pub const ALL: [Self; 9] = [
+        Self::Stopping,
+        Self::StoppingIt,
+        Self::EndedAlready,
+        Self::NotYoursToStop,
+        Self::NotYoursToRepeat,
+        Self::TooLongAgo,
+        Self::NotRepeatable,
+        Self::OldButton,
+        Self::NotHere,
+    ];
+}
+
+/// A signal in words.
+pub fn signal(signal: Signal, locale: Locale) -> String {
+    let key = match signal {
+        Signal::Stopping => "signal-stopping",
+        Signal::StoppingIt => "signal-stopping-it",
+        Signal::EndedAlready => "signal-ended",
+        Signal::NotYoursToStop => "signal-not-yours-to-stop",
+        Signal::NotYoursToRepeat => "signal-not-yours-to-repeat",
+        Signal::TooLongAgo => "signal-too-long-ago",
+        Signal::NotRepeatable => "signal-not-repeatable",
+        Signal::OldButton => "signal-old-button",
+        Signal::NotHere => "signal-not-here",
+    };
+    catalogue::plain(locale, key)
+}
+
+/// Stands before a reply that may have arrived already.
+pub fn maybe_repeated(locale: Locale) -> String {
+    catalogue::plain(locale, "reply-repeated")
+}
+
+/// In place of a result that shows nothing.
+pub fn no_output(locale: Locale) -> String {
+    catalogue::plain(locale, "reply-nothing")
+}
+
+/// With the file that holds an answer which takes more than `messages` messages.
+pub fn goes_on_in_file(messages: u32, locale: Locale) -> String {
+    counted("reply-file", "messages", messages, locale)
+}
+
+/// Under a text that was cut, `characters` long before.
+pub fn cut_here(characters: usize, locale: Locale) -> String {
+    counted("reply-cut", "count", characters, locale)
+}
+
+/// In place of the same answer to `more` more commands.
+pub fn same_holds(more: usize, locale: Locale) -> String {
+    counted("reply-same", "count", more, locale)
+}
+
+/// What stands before a reference.
+pub fn reference(locale: Locale) -> String {
+    catalogue::plain(locale, "reply-reference")
+}
+
+/// A file where only text can be shown.
+pub fn named_file(name: &str, locale: Locale) -> String {
+    catalogue::text(locale, "reply-named-file", &Values::from([("name", catalogue::value(name))]))
+}
+
+/// A wait, rounded up to a unit that tells enough: `3 s`, `5 min`, `4 h`.
+pub fn wait(wait: Duration, locale: Locale) -> String {
+    reading::said("wait", &text::wait(wait), locale)
+}
+
+/// What a tool or a pipeline says of its progress: ours in the language, a tool owner's as it is.
+pub fn progress_said(text: &str, locale: Locale) -> String {
+    reading::said("progress", text, locale)
+}
+
+/// The first line of the progress message: how many of the calls are done.
+pub fn progress_counted(done: usize, count: usize, locale: Locale) -> String {
+    let values = Values::from([("done", number(done)), ("count", number(count))]);
+    catalogue::text(locale, "progress-counted", &values)
+}
+
+/// The progress message while no call has begun.
+pub fn progress_timed(seconds: u64, locale: Locale) -> String {
+    catalogue::text(locale, "progress-timed", &Values::from([("seconds", catalogue::value(seconds.to_string()))]))
+}
+
+/// Under a list of calls that is longer than what is shown of it.
+pub fn progress_more(count: usize, locale: Locale) -> String {
+    counted("progress-more", "count", count, locale)
+}
+
+/// Of files that came with a command, which takes none: the name of the only one, or how many there were.
+pub fn files_not_used(count: usize, only: &str, locale: Locale) -> String {
+    match count {
+        1 => catalogue::text(locale, "file-unused", &Values::from([("name", catalogue::value(only))])),
+        _ => counted("files-unused", "count", count, locale),
+    }
+}
+
+/// Of files that came with free text.
+pub fn files_thanked(locale: Locale) -> String {
+    catalogue::plain(locale, "file-thanks")
+}
+
+/// A text that depends on a number.
+pub(crate) fn counted(key: &str, name: &'static str, n: impl TryInto<u32>, locale: Locale) -> String {
+    let n = n.try_into().unwrap_or(u32::MAX);
+    catalogue::text(locale, key, &Values::from([(name, FluentValue::from(n))]))
+}
+
+pub(crate) fn number(n: usize) -> FluentValue<'static> {
+    FluentValue::from(n)
+}
