@@ -19,6 +19,6 @@ pub use builtin::{Line, builtin, line, more_tools, no_tool_matches, running, tro
 pub use locale::{locale_of, of_tag};
 pub use notice::{Shown, notice};
 pub use replies::{
-    Signal, button, cut_here, files_not_used, files_thanked, goes_on_in_file, maybe_repeated, named_file, no_output,
+    button, cut_here, files_not_used, files_thanked, goes_on_in_file, maybe_repeated, named_file, no_output, not_here,
     progress_counted, progress_more, progress_said, progress_timed, reference, same_holds, signal, wait,
 };

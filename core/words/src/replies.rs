@@ -20,49 +20,14 @@ pub fn button(action: Action, locale: Locale) -> String {
     catalogue::plain(locale, key)
 }
 
-/// What only the sender is told, at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    Stopping,
-    StoppingIt,
-    EndedAlready,
-    NotYoursToStop,
-    NotYoursToRepeat,
-    TooLongAgo,
-    NotRepeatable,
-    OldButton,
-    /// For an interaction that a platform wants answered although it is not for us.
-    NotHere,
+/// What only the sender is told at once: that something stops, that a button is no longer in use.
+pub fn signal(words: &str, locale: Locale) -> String {
+    reading::said("signal", words, locale)
 }
 
-impl Signal {
-    pub const ALL: [Self; 9] = [
-        Self::Stopping,
-        Self::StoppingIt,
-        Self::EndedAlready,
-        Self::NotYoursToStop,
-        Self::NotYoursToRepeat,
-        Self::TooLongAgo,
-        Self::NotRepeatable,
-        Self::OldButton,
-        Self::NotHere,
-    ];
-}
-
-/// A signal in words.
-pub fn signal(signal: Signal, locale: Locale) -> String {
-    let key = match signal {
-        Signal::Stopping => "signal-stopping",
-        Signal::StoppingIt => "signal-stopping-it",
-        Signal::EndedAlready => "signal-ended",
-        Signal::NotYoursToStop => "signal-not-yours-to-stop",
-        Signal::NotYoursToRepeat => "signal-not-yours-to-repeat",
-        Signal::TooLongAgo => "signal-too-long-ago",
-        Signal::NotRepeatable => "signal-not-repeatable",
-        Signal::OldButton => "signal-old-button",
-        Signal::NotHere => "signal-not-here",
-    };
-    catalogue::plain(locale, key)
+/// For an interaction that a platform wants answered although it is not for us.
+pub fn not_here(locale: Locale) -> String {
+    catalogue::plain(locale, "reply-not-here")
 }
 
 /// Stands before a reply that may have arrived already.

@@ -17,22 +17,12 @@ reply-same = { $count ->
 }
 reply-reference = ref
 reply-named-file = [file { $name }]
+reply-not-here = I am not available here
 
 # Files that came with a message
 file-unused = The file '{ $name }' was not used: commands cannot use files in this version.
 files-unused = The { $count } files were not used: commands cannot use files in this version.
 file-thanks = Thank you, but I can do nothing with files here: commands cannot use files in this version.
-
-# Said to the sender alone
-signal-stopping = stopping
-signal-stopping-it = stopping it
-signal-ended = it has ended already
-signal-not-yours-to-stop = only the one who asked can stop it
-signal-not-yours-to-repeat = only the one who asked can have it tried again
-signal-too-long-ago = it is too long ago to be tried again; please send it anew
-signal-not-repeatable = it cannot be tried again; please send it anew
-signal-old-button = this button is not in use any more
-signal-not-here = I am not available here
 
 # Progress
 progress-counted = Working on it: { $done } of { $count } done

@@ -74,7 +74,6 @@ say-not-taken-many = too many messages wait here already; the last { $count } we
 say-no-messages = I cannot take messages at present
 say-not-shown = there is an answer, but it cannot be shown here
 say-rest-not-shown = the answer goes on, but its rest cannot be shown here
-say-too-often = you send more than { $count } messages a minute; this one was not taken
 
 ## Why a service refused
 why-values = it does not accept these values
@@ -221,3 +220,16 @@ advice-name-it = write { $assignment }, or put the whole text in quotes
 
 ## Progress
 progress-step = step { $n } of { $count }: { $tools }
+
+## Said to the sender alone, at once
+signal-stopping = stopping
+signal-stopping-it = stopping it
+signal-ended = it has ended already
+signal-not-yours-to-stop = only the one who asked can stop it
+signal-not-yours-to-repeat = only the one who asked can have it tried again
+signal-too-long-ago = it is too long ago to be tried again; please send it anew
+signal-not-repeatable = it cannot be tried again; please send it anew
+signal-old-button = this button is not in use any more
+signal-too-many = too many messages; try again in { $wait }
+signal-code = I answer only people whom my operator has let in. Give the operator this code: { $code } (it holds for 1 hour)
+signal-let-in = The operator has let you in: I answer you from now on.

@@ -11,22 +11,12 @@ reply-cut = …（在此截断：共 { $count } 个字符）
 reply-same = 另外 { $count } 条命令也是如此。
 reply-reference = 请求编号
 reply-named-file = [文件 { $name }]
+reply-not-here = 我在这里不可用
 
 # 随消息发来的文件
 file-unused = 文件“{ $name }”没有使用：这个版本的命令还不能使用文件。
 files-unused = 这 { $count } 个文件没有使用：这个版本的命令还不能使用文件。
 file-thanks = 谢谢，但我在这里还不能处理文件：这个版本的命令还不能使用文件。
-
-# 只告诉发送者的话
-signal-stopping = 正在停止
-signal-stopping-it = 正在停止这个请求
-signal-ended = 这个请求已经结束了
-signal-not-yours-to-stop = 只有提出请求的人可以停止这个请求
-signal-not-yours-to-repeat = 只有提出请求的人可以重试
-signal-too-long-ago = 时间太久，已经无法重试；请重新发送
-signal-not-repeatable = 这个请求无法重试；请重新发送
-signal-old-button = 这个按钮已经失效
-signal-not-here = 我在这里不可用
 
 # 进度
 progress-counted = 正在处理：已完成 { $done }/{ $count }

@@ -73,7 +73,6 @@ say-not-taken-many = 这里等待的消息已经太多；最近的 { $count } �
 say-no-messages = 我现在无法接收消息
 say-not-shown = 答复已经有了，但无法在这里显示
 say-rest-not-shown = 答复还没有完，但其余部分无法在这里显示
-say-too-often = 您每分钟发送的消息超过了 { $count } 条；这一条没有受理
 
 ## 服务为什么拒绝
 why-values = 它不接受这些值
@@ -220,3 +219,16 @@ advice-name-it = 请写成 { $assignment }，或者把整段文字放进引号
 
 ## 进度
 progress-step = 第 { $n } 步，共 { $count } 步：{ $tools }
+
+## 当场只告诉发送者的话
+signal-stopping = 正在停止
+signal-stopping-it = 正在停止这个请求
+signal-ended = 这个请求已经结束了
+signal-not-yours-to-stop = 只有提出请求的人可以停止这个请求
+signal-not-yours-to-repeat = 只有提出请求的人可以重试
+signal-too-long-ago = 时间太久，已经无法重试；请重新发送
+signal-not-repeatable = 这个请求无法重试；请重新发送
+signal-old-button = 这个按钮已经失效
+signal-too-many = 消息太多；请在 { $wait }后再试
+signal-code = 我只回答管理员允许的人。请把这个代码交给管理员：{ $code }（1 小时内有效）
+signal-let-in = 管理员已经允许您使用：从现在起我会回答您。
