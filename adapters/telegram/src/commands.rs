@@ -92,6 +92,7 @@ mod tests {
             name,
             description: description.into(),
             parameters: Arc::new(json!({})),
+            ..MenuItem::default()
         };
         let mut items = vec![
             item("order-query".into(), "a\nb"),

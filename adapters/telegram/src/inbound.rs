@@ -6,10 +6,12 @@ use serde_json::Value;
 
 use self::entities::Entities;
 pub(crate) use self::fields::{int, text};
+pub use self::reaction::membership;
 
 mod entities;
 mod fields;
 mod files;
+mod reaction;
 #[cfg(test)]
 mod payloads;
 #[cfg(test)]
@@ -23,8 +25,9 @@ pub struct Me {
     pub username: String,
 }
 
-/// The people whom the platform shows in place of a chat that speaks: an anonymous administrator, a channel.
-const STAND_INS: [i64; 2] = [1_087_968_824, 136_817_688];
+/// The people whom the platform shows in place of a chat that speaks: an anonymous administrator, a channel, the one that
+/// forwards a channel's posts to its group.
+const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
 /// The thread id of a forum's General topic: it must never be sent.
 const GENERAL: i64 = 1;
 /// Apps cut a text at 4,096 units, a little earlier where a line or a word ends.
@@ -41,7 +44,10 @@ pub(crate) const DIRECT_TOPIC: char = 'd';
 pub fn message(update: &Value, me: &Me, account: &str) -> Option<Message> {
     match carried(update) {
         Some((kind, message)) => said(message, kind.starts_with("edited_"), me, account),
-        None => press(update.get("callback_query")?, account),
+        None => match update.get("callback_query") {
+            Some(pressed) => press(pressed, account),
+            None => reaction::message(update, account),
+        },
     }
 }
 
@@ -131,18 +137,23 @@ pub fn press_id(update: &Value) -> Option<&str> {
 
 /// Whether an update that carries no message is one that need not: a reaction, a member's change, a message about the chat.
 pub fn is_silent(update: &Value) -> bool {
-    let is_known = |key: &str| update.get(key).is_some_and(Value::is_object);
-    carried(update).is_some() || SILENT.into_iter().any(is_known)
+    let known = |(key, value): (&String, &Value)| is_others(key) && value.is_object();
+    carried(update).is_some() || update.as_object().is_some_and(|update| update.iter().any(known))
 }
 
-/// Key and value of the message in an update; a kind that is not known counts when it looks like a message.
+/// Key and value of the message in an update; a kind that is not known counts when it looks like a message. What a person
+/// and their customers write to each other, with a business account that a bot helps, is not said to us.
 fn carried(update: &Value) -> Option<(&str, &Value)> {
     let looks = |value: &Value| value.get("chat").is_some_and(Value::is_object) && value.get("message_id").is_some();
     update
         .as_object()?
         .iter()
-        .find(|(key, value)| *key != "callback_query" && !SILENT.contains(&key.as_str()) && looks(value))
+        .find(|(key, value)| *key != "callback_query" && !is_others(key) && looks(value))
         .map(|(k, v)| (k.as_str(), v))
+}
+
+fn is_others(kind: &str) -> bool {
+    SILENT.contains(&kind) || kind.contains("business_")
 }
 
 fn said(message: &Value, is_edit: bool, me: &Me, account: &str) -> Option<Message> {
@@ -269,7 +280,9 @@ fn quote(message: &Value) -> Option<Quote> {
     let quoted = text(message, &["quote", "text"]);
     let source = answered.or(elsewhere);
     if source.is_none() && quoted.is_none() {
-        return None;
+        // A story has an author and no words.
+        let author = message.get("reply_to_story")?.get("chat").and_then(person);
+        return Some(Quote { message: None, author, text: String::new() });
     }
     let said = quoted.map(str::to_owned).or_else(|| answered.map(|answered| content(answered).0)).unwrap_or_default();
     let author = answered.and_then(sender).or_else(|| elsewhere.and_then(|reply| origin(reply.get("origin")?)));

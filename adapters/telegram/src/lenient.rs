@@ -24,7 +24,7 @@ pub(crate) fn updates(body: &[u8]) -> Option<Vec<Value>> {
 }
 
 /// One that is too deep, or holds what is no number or no text, keeps its id and is passed over.
-fn update(raw: &str) -> Value {
+pub(crate) fn update(raw: &str) -> Value {
     serde_json::from_str(raw).or_else(|_| serde_json::from_str(&mend(raw))).unwrap_or_else(|_| {
         let id = serde_json::from_str::<Id>(raw).ok().map(|id| id.update_id);
         json!({"update_id": id, "unreadable": true})

@@ -1,11 +1,12 @@
 //! The Telegram adapter: polls for updates, sends replies, opens files.
 //!
-//! Reading order: [`inbound`] turns an update into a message, [`render`] a reply into parts (both pure); [`run`] polls and
-//! hands messages to the inbox; [`Telegram`] is the outlet and the source that the core is given.
+//! Reading order: [`inbound`] turns an update into a message, [`render`] a reply into parts (both pure); [`run`] polls, or
+//! has updates delivered to [`hooks`], and hands messages to the inbox; [`Telegram`] is the outlet and the source that the
+//! core is given; [`inspect`] says what the bot's set-up lacks.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{atomic::AtomicBool, Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -13,19 +14,34 @@ use contract::{Core, Cursors, Stopped, StoreDown, seams::Condition};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::Api;
+use crate::{
+    api::{Api, stopped},
+    mailbox::Mailbox,
+    recent::Recent,
+};
 
 mod api;
 mod commands;
 mod gather;
+mod held;
+mod hooks;
 pub mod inbound;
+mod inspect;
 mod lenient;
+mod line;
+mod mailbox;
 mod outlet;
 mod poll;
+mod receive;
+mod recent;
 mod refusal;
 pub mod render;
 mod source;
 mod updates;
+mod webhook;
+
+pub use hooks::hooks;
+pub use inspect::inspect;
 
 /// One bot account.
 #[derive(Debug, Clone)]
@@ -35,12 +51,23 @@ pub struct Config {
     pub token: SecretString,
     /// Another server than Telegram's own: a simulator, a proxy, a self-hosted one. Without a slash at its end.
     pub api_url: Option<String>,
+    pub mode: Mode,
     pub timing: Timing,
 }
 
+/// How updates come.
+#[derive(Debug, Clone, Default)]
+pub enum Mode {
+    #[default]
+    Polling,
+    /// Telegram posts them to `url`, where [`hooks`] is mounted, with `secret` in a header.
+    Webhook { url: String, secret: SecretString },
+}
+
 impl Config {
+    /// One that polls.
     pub fn new(account: impl Into<String>, token: SecretString, api_url: Option<String>) -> Self {
-        Self { account: account.into(), token, api_url, timing: Timing::default() }
+        Self { account: account.into(), token, api_url, mode: Mode::Polling, timing: Timing::default() }
     }
 }
 
@@ -59,6 +86,8 @@ pub struct Timing {
     pub album: Duration,
     /// How long a lease on the account lasts without renewal.
     pub lease: Duration,
+    /// How often it is looked whether the webhook is still ours and how deliveries fare.
+    pub check: Duration,
 }
 
 impl Default for Timing {
@@ -70,6 +99,7 @@ impl Default for Timing {
             backoff: Duration::from_secs(30),
             album: Duration::from_millis(400),
             lease: Duration::from_secs(60),
+            check: Duration::from_secs(60),
         }
     }
 }
@@ -83,6 +113,14 @@ pub struct Telegram {
     moved: Mutex<HashMap<i64, i64>>,
     cursors: OnceLock<Arc<dyn Cursors>>,
     told_to_wait: Mutex<Option<(String, Instant)>>,
+    /// Where the webhook puts updates while somebody takes them in.
+    mailbox: Mutex<Option<Mailbox>>,
+    /// Another program polls with the token, as far as was seen.
+    rival: AtomicBool,
+    /// Messages that we sent, to know what people react to.
+    sent: Mutex<Recent>,
+    /// Messages that carry our sign of waiting.
+    signed: Mutex<Recent>,
 }
 
 /// More upgraded groups than this are followed until the next start only.
@@ -93,6 +131,7 @@ const RECALL: Duration = Duration::from_millis(500);
 impl Telegram {
     /// Fails when the token or the address cannot be right; nothing is asked yet.
     pub fn new(config: Config) -> Result<Arc<Self>, Stopped> {
+        check_mode(&config)?;
         Ok(Arc::new(Self {
             account: config.account.clone(),
             api: Api::new(&config.token, config.api_url.as_deref())?,
@@ -100,6 +139,10 @@ impl Telegram {
             moved: Mutex::default(),
             cursors: OnceLock::new(),
             told_to_wait: Mutex::default(),
+            mailbox: Mutex::default(),
+            rival: AtomicBool::new(false),
+            sent: Mutex::default(),
+            signed: Mutex::default(),
         }))
     }
 
@@ -160,14 +203,35 @@ impl Telegram {
     }
 }
 
-/// Polls until shutdown. Ends by itself only for what a person must mend.
+/// A webhook that Telegram would never reach, or whose secret it would not take.
+fn check_mode(config: &Config) -> Result<(), Stopped> {
+    let Mode::Webhook { url, secret } = &config.mode else { return Ok(()) };
+    let steps = ["write it like https://bot.example.org/hooks/telegram/main", "or set 'mode: polling', which needs no address"];
+    let is_http = url.starts_with("http://") && config.api_url.is_some();
+    if !url.starts_with("https://") && !is_http {
+        return Err(stopped("the webhook's 'url' must begin with https://", &steps));
+    }
+    if !hooks::is_secret(secret) {
+        let steps = ["take 1 to 256 letters, digits, _ and -, for example from: openssl rand -hex 32"];
+        return Err(stopped("the webhook's 'secret' is not one that Telegram takes", &steps));
+    }
+    Ok(())
+}
+
+/// Takes updates in until shutdown. Ends by itself only for what a person must mend.
 pub async fn run(telegram: Arc<Telegram>, core: Core, shutdown: CancellationToken) -> Result<(), Stopped> {
     tokio::select! {
         () = telegram.recall_moved(&core) => {}
         () = shutdown.cancelled() => return Ok(()),
     }
+    let takes_in = async {
+        match &telegram.config.mode {
+            Mode::Polling => poll::run(&telegram, &core, &shutdown).await,
+            Mode::Webhook { url, secret } => receive::run(&telegram, &core, &shutdown, (url, secret)).await,
+        }
+    };
     tokio::select! {
-        ended = poll::run(&telegram, &core, &shutdown) => ended,
+        ended = takes_in => ended,
         never = commands::keep(&telegram, &core) => match never {},
     }
 }

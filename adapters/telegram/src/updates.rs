@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use contract::{Accepted, Address, Audience, Core, DeliveryKey, Message, Op, Outlet, Part, StoreDown, TurnId, text};
+use contract::{Accepted, Address, Audience, Core, DeliveryKey, Heard, Kind, Message, Op, Outlet, Part, StoreDown, TurnId, text};
 use futures_util::future::join_all;
 use serde_json::Value;
 use teloxide::{
@@ -65,14 +65,17 @@ impl Intake {
         Self { telegram, core, me, open: HashMap::new(), done: HashSet::new(), answers: JoinSet::new() }
     }
 
-    /// Takes what can be taken; also gives the id of the first update that is not.
-    pub(crate) async fn take(&mut self, updates: &[Value]) -> (Option<i64>, Taken) {
+    /// Takes what can be taken; also tells which updates are dealt with.
+    pub(crate) async fn take(&mut self, updates: &[Value]) -> (Vec<bool>, Taken) {
+        let mut dealt: Vec<bool> = updates.iter().map(|update| self.is_done(update)).collect();
+        for (update, _) in updates.iter().zip(&dealt).filter(|(_, dealt)| !**dealt) {
+            self.note_membership(update);
+        }
         for (old, now) in updates.iter().filter_map(inbound::migration) {
             if let Err(cause) = self.telegram.moved(old, now).await {
-                return (None, Taken::StoreDown(cause));
+                return (dealt, Taken::StoreDown(cause));
             }
         }
-        let mut dealt: Vec<bool> = updates.iter().map(|update| self.is_done(update)).collect();
         let fresh = (0..updates.len()).filter(|at| !dealt[*at]);
         let (ready, waits) = self.settled(gather::groups(updates, fresh));
         let mut items = Vec::new();
@@ -87,13 +90,12 @@ impl Intake {
             group.places.iter().for_each(|at| dealt[*at] = true);
             self.follow_up(&updates[group.places[0]], address, accepted).await;
         }
-        let next = self.remember(updates, &dealt);
         let taken = match down {
             Some(cause) => Taken::StoreDown(cause),
             None if waits => Taken::Open,
             None => Taken::All,
         };
-        (next, taken)
+        (dealt, taken)
     }
 
     fn is_done(&self, update: &Value) -> bool {
@@ -101,7 +103,7 @@ impl Intake {
     }
 
     /// Keeps what was dealt with behind the first that was not, and gives that one's id, or the id behind all.
-    fn remember(&mut self, updates: &[Value], dealt: &[bool]) -> Option<i64> {
+    pub(crate) fn remember(&mut self, updates: &[Value], dealt: &[bool]) -> Option<i64> {
         let all = || updates.iter().zip(dealt);
         let left = all().filter(|(_, dealt)| !**dealt).filter_map(|(update, _)| id(update)).min();
         self.done.clear();
@@ -156,6 +158,16 @@ impl Intake {
         }
     }
 
+    /// Operators see where we were added or removed, and who blocked us.
+    fn note_membership(&self, update: &Value) {
+        let Some((chat, was, is)) = inbound::membership(update) else { return };
+        let account = &self.telegram.account;
+        match is {
+            "left" | "kicked" => tracing::warn!(account, chat, was, is, "the bot was removed from a chat, or blocked"),
+            _ => tracing::info!(account, chat, was, is, "the bot's standing in a chat changed"),
+        }
+    }
+
     /// An update that cannot be read is recorded and passed over: the others must not wait for it.
     fn read(&self, update: &Value) -> Option<Message> {
         let id = id(update);
@@ -174,9 +186,19 @@ impl Intake {
             return None;
         };
         if let Ok(chat) = message.address.conversation.parse() {
+            self.concern(&mut message, chat);
             message.address.conversation = self.telegram.known(chat).to_string();
         }
         Some(message)
+    }
+
+    /// An emoji on a message of ours is meant for us.
+    fn concern(&self, message: &mut Message, chat: i64) {
+        let Kind::Reaction { message: on, .. } = &message.kind else { return };
+        let is_ours = on.parse().is_ok_and(|on| crate::lock(&self.telegram.sent).contains((chat, on)));
+        if is_ours && message.heard == Heard::Overheard {
+            message.heard = Heard::Addressed;
+        }
     }
 
     /// Accepts in order within each conversation; conversations do not wait for each other. Gives what was accepted, and

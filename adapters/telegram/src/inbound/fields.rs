@@ -82,6 +82,13 @@ pub(super) fn words(message: &Value) -> String {
     {
         out.push(format!("{latitude}, {longitude}"));
     }
+    if let (Some(emoji), Some(value)) = (text(message, &["dice", "emoji"]), int(message, &["dice", "value"])) {
+        out = vec![format!("{emoji} {value}")];
+    }
+    if let Some(story) = message.get("story").filter(|story| story.is_object()) {
+        let whose = text(story, &["chat", "title"]).or_else(|| text(story, &["chat", "first_name"]));
+        out = vec![whose.map_or("(a story)".to_owned(), |whose| format!("(a story of {whose})"))];
+    }
     out.dedup();
     let mut joined = out.join("\n");
     if joined.len() > MOST {

@@ -6,3 +6,4 @@ mod hearing;
 mod polling;
 mod sending;
 mod stage;
+mod webhook;

@@ -24,6 +24,7 @@ pub(crate) use telegram::{Config, Telegram, Timing};
 pub(crate) use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 pub(crate) use tokio_util::sync::CancellationToken;
 
+pub(crate) const SECRET: &str = "s3cret_of-the-webhook";
 pub(crate) const TOKEN: &str = "4242:AAtestTESTtestTESTtestTESTtestTEST";
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
@@ -107,6 +108,7 @@ impl Catalog for Fake {
             name: (*name).into(),
             description: format!("runs {name}"),
             parameters: Arc::new(json!({})),
+            ..MenuItem::default()
         };
         Arc::new(Menu { items: self.menu.lock().unwrap().iter().map(item).collect(), digest: None })
     }
@@ -157,6 +159,9 @@ pub(crate) struct Stage {
     pub(crate) shutdown: CancellationToken,
     pub(crate) everything: CancellationToken,
     pub(crate) running: Option<JoinHandle<Result<(), Stopped>>>,
+    /// Where the webhook's requests are answered.
+    pub(crate) doors: Vec<JoinHandle<()>>,
+    pub(crate) hook: String,
 }
 
 impl Stage {
@@ -171,6 +176,34 @@ impl Stage {
         stage.telegram = adapter_with(&stage.sim.url, album);
         stage.start().await;
         stage
+    }
+
+    /// One that is told by webhook.
+    pub(crate) async fn hooked() -> Self {
+        let mut stage = Self::new().await;
+        stage.stop().await.unwrap();
+        stage.rehook(Duration::from_millis(100)).await;
+        stage.start().await;
+        stage
+    }
+
+    /// A new adapter whose webhook is at a new address; what knocks at the old one finds nobody.
+    pub(crate) async fn rehook(&mut self, album: Duration) {
+        self.doors.drain(..).for_each(|door| door.abort());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        self.hook = format!("http://{}/hooks/telegram/main", listener.local_addr().unwrap());
+        let mut config = config(&self.sim.url, "main", TOKEN, album);
+        config.mode = telegram::Mode::Webhook { url: self.hook.clone(), secret: SECRET.into() };
+        self.telegram = Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
+        let app = axum::Router::new().nest("/hooks/telegram/main", telegram::hooks(&self.telegram));
+        self.doors.push(tokio::spawn(async move { axum::serve(listener, app).await.unwrap() }));
+    }
+
+    /// What the webhook answers to a request with a secret.
+    pub(crate) async fn knock(&self, secret: &str, body: impl Into<reqwest::Body>) -> u16 {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let request = client.post(&self.hook).header("X-Telegram-Bot-Api-Secret-Token", secret).body(body);
+        request.send().await.unwrap().status().as_u16()
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
@@ -195,8 +228,9 @@ impl Stage {
         });
         let telegram = adapter(&sim.url);
         let shutdown = everything.child_token();
-        let mut stage =
-            Self { sim, telegram, fake, health: Health::default(), accepted, shutdown, everything, running: None };
+        let health = Health::default();
+        let (running, doors, hook) = (None, Vec::new(), String::new());
+        let mut stage = Self { sim, telegram, fake, health, accepted, shutdown, everything, running, doors, hook };
         stage.start().await;
         stage
     }
@@ -226,6 +260,7 @@ impl Stage {
         let stats = self.sim.sim.telegram.stats();
         assert_eq!(stats.violation_count, 0, "{:?}", stats.violations);
         assert_eq!(stats.mentions, 0, "nobody is pinged");
+        self.doors.iter().for_each(JoinHandle::abort);
         self.everything.cancel();
         self.sim.join().await;
     }
@@ -284,8 +319,13 @@ pub(crate) fn adapter(url: &str) -> Arc<Telegram> {
     adapter_with(url, Duration::from_millis(100))
 }
 
-fn adapter_with(url: &str, album: Duration) -> Arc<Telegram> {
-    let mut config = Config::new("main", TOKEN.into(), Some(format!("{url}/telegram")));
+pub(crate) fn adapter_with(url: &str, album: Duration) -> Arc<Telegram> {
+    Telegram::new(config(url, "main", TOKEN, album)).unwrap_or_else(|stopped| panic!("{stopped}"))
+}
+
+pub(crate) fn config(url: &str, account: &str, token: &str, album: Duration) -> Config {
+    rustls_ready();
+    let mut config = Config::new(account, token.into(), Some(format!("{url}/telegram")));
     config.timing = Timing {
         conflict: Duration::from_millis(300),
         backoff: Duration::from_millis(200),
@@ -293,8 +333,18 @@ fn adapter_with(url: &str, album: Duration) -> Arc<Telegram> {
         lease: Duration::from_millis(600),
         poll: Duration::from_secs(3),
         watchdog: Duration::from_secs(2),
+        check: Duration::from_millis(200),
     };
-    Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"))
+    config
+}
+
+/// The test's own client needs it.
+fn rustls_ready() {
+    static RING: std::sync::Once = std::sync::Once::new();
+    RING.call_once(|| {
+        // A second installation is refused, which is what is wanted.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
 }
 
 pub(crate) fn key(part: u32) -> DeliveryKey {
