@@ -46,7 +46,8 @@ impl Measure for Html {
         &COSTS
     }
 
-    fn block(&self, _: &Doc, block: &Block) -> Cost {
+    fn block(&self, doc: &Doc, n: usize) -> Cost {
+        let block = &doc.blocks[n];
         let mark = block.mark.map_or(0, document::Mark::width);
         let units = usize::from(block.gap) + block.indent() + mark;
         let quote = if block.quote.is_some() { Cost::new(0, 1, 40) } else { Cost::default() };

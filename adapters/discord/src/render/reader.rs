@@ -1,0 +1,1 @@
+//! A reader of Discord Markdown for tests, independent of the drawing.

@@ -1,0 +1,1 @@
+//! A reader of blocks for tests, independent of the drawing.

@@ -1,0 +1,387 @@
+//! Draws a piece as Slack's blocks: text stands in elements that show exactly it.
+
+use std::borrow::Cow;
+
+use contract::Pings;
+use document::{
+    Block as Leaf, BlockKind, Cost, Doc, Manner, Mark, Measure, Piece, Quote, Run, Slice,
+    cut::Bytes,
+    doc::UNITS,
+    plain,
+    table::{Align, Table},
+};
+
+use super::{
+    MOST_BLOCKS, MOST_BLOCKS_TEXT, MOST_TEXT,
+    blocks::{Block, Body, Cell, Column, Element, Inline, Item, Markdown, Plain, Style},
+};
+
+/// Most characters of a header.
+const MOST_HEADER: usize = 150;
+/// Most characters of one element of text.
+const MOST_ELEMENT: usize = 3_000;
+const MOST_ROWS: usize = 100;
+const MOST_COLUMNS: usize = 20;
+/// A larger table is text in fixed width, which can be cut.
+const LARGEST_TABLE: usize = 6_000;
+
+// What the JSON of each thing takes around its text, at most.
+const RICH_TEXT: usize = 36;
+const SECTION: usize = 46;
+const LIST: usize = 110;
+const TEXT: usize = 28;
+const STYLE: usize = 64;
+const LINK: usize = 40;
+const OTHER_BLOCK: usize = 100;
+const CELL: usize = 32;
+
+/// How Slack draws.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RichText {
+    pub(super) pings: Pings,
+}
+
+static COSTS: Bytes = costs();
+
+/// Characters once a text is a string of JSON.
+const fn costs() -> Bytes {
+    let mut table = [(1, 0); 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'"' | b'\\' | b'\n' | b'\t' => (2, 0),
+            _ => (UNITS[byte], 0),
+        };
+        byte += 1;
+    }
+    table
+}
+
+impl Measure for RichText {
+    fn bytes(&self, _: bool) -> &'static Bytes {
+        &COSTS
+    }
+
+    fn block(&self, doc: &Doc, n: usize) -> Cost {
+        let block = &doc.blocks[n];
+        let before = n.checked_sub(1).map(|n| &doc.blocks[n]);
+        let gap = TEXT + 2 * usize::from(block.gap);
+        match &block.kind {
+            BlockKind::Table(table) if is_native(&doc.tables[*table]) => {
+                Cost::new(OTHER_BLOCK + RICH_TEXT + table_text(&doc.tables[*table]), 2, 0)
+            }
+            BlockKind::Rule | BlockKind::Reference => Cost::new(OTHER_BLOCK + RICH_TEXT, 2, 0),
+            BlockKind::Heading(_) => Cost::new(OTHER_BLOCK + RICH_TEXT + gap, 2, 0),
+            BlockKind::Code(_) | BlockKind::Table(_) => Cost::new(RICH_TEXT + SECTION + TEXT + 30, 0, 0),
+            BlockKind::Paragraph if before.is_some_and(|before| continues(before, block)) => {
+                Cost::new(SECTION + gap, 0, 0)
+            }
+            BlockKind::Paragraph => Cost::new(RICH_TEXT + LIST + SECTION + gap, 0, 0),
+        }
+    }
+
+    fn line(&self, _: &Leaf) -> usize {
+        0
+    }
+
+    fn run(&self, doc: &Doc, run: &Run) -> Cost {
+        let style = if run.style == document::Style::PLAIN { 0 } else { STYLE };
+        let link = run.link.map_or(0, |link| LINK + doc.target(link).chars().map(char::len_utf16).sum::<usize>());
+        Cost::new(TEXT + style + link, 0, 0)
+    }
+}
+
+/// Whether a block stands in the same list, quote or section as the one before it.
+fn continues(before: &Leaf, block: &Leaf) -> bool {
+    before.kind == BlockKind::Paragraph
+        && before.quote == block.quote
+        && before.level == block.level
+        && match (before.mark, block.mark) {
+            (_, None) => true,
+            (Some(Mark::Number(last)), Some(Mark::Number(next))) => last.checked_add(1) == Some(next),
+            (Some(Mark::Bullet | Mark::Task(_)), Some(Mark::Bullet | Mark::Task(_))) => true,
+            (None | Some(_), Some(_)) => false,
+        }
+}
+
+/// Whether Slack draws the table itself.
+fn is_native(table: &Table) -> bool {
+    table.rows.len() <= MOST_ROWS && table.columns.len() <= MOST_COLUMNS && table_text(table) <= LARGEST_TABLE
+}
+
+/// The characters of a table's JSON.
+fn table_text(table: &Table) -> usize {
+    let cells: usize = table.rows.iter().map(Vec::len).sum();
+    // Each character may be escaped.
+    CELL * cells + 48 * table.columns.len() + 2 * table.len()
+}
+
+impl Manner for RichText {
+    fn most(&self) -> Cost {
+        Cost::new(MOST_BLOCKS_TEXT - RICH_TEXT - LIST, MOST_BLOCKS - 2, 0)
+    }
+
+    fn draw(&self, piece: Piece<'_>) -> String {
+        let mut drawing =
+            Drawing { pings: self.pings, blocks: Vec::new(), rich: Vec::new(), last: None, has_table: false };
+        piece.slices().for_each(|slice| drawing.slice(&slice));
+        drawing.flush();
+        let text = fallback(&plain::of(piece, MOST_TEXT));
+        serde_json::to_string(&Body { text: &text, blocks: &drawing.blocks }).expect("texts and numbers serialize")
+    }
+
+    /// A message without blocks may be far longer than one with them.
+    fn plain(&self, piece: Piece<'_>) -> String {
+        plain::of(piece, MOST_BLOCKS_TEXT)
+    }
+}
+
+/// What notifications show: escaped, cut between characters.
+fn fallback(plain: &str) -> String {
+    let mut out = String::with_capacity(plain.len().min(MOST_TEXT));
+    let mut length = 0;
+    for c in plain.chars() {
+        let (escaped, takes) = match c {
+            '&' => (Some("&amp;"), 5),
+            '<' => (Some("&lt;"), 4),
+            '>' => (Some("&gt;"), 4),
+            c => (None, c.len_utf16()),
+        };
+        length += takes;
+        if length >= MOST_TEXT {
+            out.push('…');
+            break;
+        }
+        match escaped {
+            Some(escaped) => out.push_str(escaped),
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+struct Drawing<'d> {
+    pings: Pings,
+    blocks: Vec<Block<'d>>,
+    /// Elements of the block of rich text at hand.
+    rich: Vec<Element<'d>>,
+    /// The last block that is in them.
+    last: Option<&'d Leaf>,
+    /// Slack takes one table in a message.
+    has_table: bool,
+}
+
+impl<'d> Drawing<'d> {
+    fn slice(&mut self, slice: &Slice<'d>) {
+        let block = slice.block;
+        match &block.kind {
+            BlockKind::Heading(1) if is_header(slice) => {
+                self.other(Block::Header { text: Plain { text: slice.text(), emoji: false } });
+            }
+            BlockKind::Rule => self.other(Block::Divider {}),
+            BlockKind::Reference => {
+                let text =
+                    slice.runs().map(|run| reference(&slice.doc.text[run.start..run.end], run.style.code)).collect();
+                self.other(Block::Context { elements: [Markdown { text, verbatim: true }] });
+            }
+            BlockKind::Table(table) if !self.has_table && slice.is_whole() && is_native(&slice.doc.tables[*table]) => {
+                self.has_table = true;
+                let table = &slice.doc.tables[*table];
+                self.other(native(table));
+            }
+            BlockKind::Code(_) | BlockKind::Table(_) => {
+                let mut elements = Vec::new();
+                text(Cow::Borrowed(slice.text()), None, &mut elements);
+                self.rich.push(Element::RichTextPreformatted { elements, border: border(block.quote) });
+                self.last = Some(block);
+            }
+            BlockKind::Heading(_) | BlockKind::Paragraph => {
+                self.paragraph(slice);
+                self.last = Some(block);
+            }
+        }
+    }
+
+    /// A block that is none of rich text.
+    fn other(&mut self, block: Block<'d>) {
+        self.flush();
+        self.blocks.push(block);
+    }
+
+    fn flush(&mut self) {
+        self.last = None;
+        if !self.rich.is_empty() {
+            self.blocks.push(Block::RichText { elements: std::mem::take(&mut self.rich) });
+        }
+    }
+
+    fn paragraph(&mut self, slice: &Slice<'d>) {
+        let block = slice.block;
+        let is_same = self.last.is_some_and(|last| last.quote == block.quote);
+        let gap = "\n".repeat(usize::from(block.gap).max(1));
+        if let Some(mark) = slice.mark() {
+            return self.item(slice, mark);
+        }
+        let mut elements = self.inline(slice);
+        match self.rich.last_mut() {
+            Some(Element::RichTextList { elements: items, .. }) if is_same && block.level > 0 => {
+                let item = items.last_mut().map(|item| &mut item.elements);
+                join(item, &gap, &mut elements);
+            }
+            Some(Element::RichTextQuote { elements: open }) if is_same && block.quote.is_some() => {
+                join(Some(open), &gap, &mut elements);
+            }
+            Some(Element::RichTextSection { elements: open }) if is_same && block.quote.is_none() => {
+                join(Some(open), &gap, &mut elements);
+            }
+            _ if block.quote.is_some() => self.rich.push(Element::RichTextQuote { elements }),
+            _ => self.rich.push(Element::RichTextSection { elements }),
+        }
+    }
+
+    fn item(&mut self, slice: &Slice<'d>, mark: Mark) {
+        let mut elements = Vec::new();
+        let (style, number) = match mark {
+            Mark::Bullet => ("bullet", 1),
+            Mark::Number(number) => ("ordered", number),
+            Mark::Task(is_done) => {
+                elements.push(Inline::Text { text: Cow::Borrowed(if is_done { "☑ " } else { "☐ " }), style: None });
+                ("bullet", 1)
+            }
+        };
+        elements.append(&mut self.inline(slice));
+        if elements.is_empty() {
+            elements.push(Inline::Text { text: Cow::Borrowed(" "), style: None });
+        }
+        let (item, level, frame) = (Item { elements }, slice.block.level.saturating_sub(1), border(slice.block.quote));
+        if let Some(Element::RichTextList { style: open, indent, border, offset, elements }) = self.rich.last_mut()
+            && (*open, *indent, *border) == (style, level, frame)
+            && (style == "bullet" || (*offset).checked_add(elements.len() as u64 + 1) == Some(number))
+        {
+            return elements.push(item);
+        }
+        let offset = number.saturating_sub(1);
+        self.rich.push(Element::RichTextList { style, indent: level, border: frame, offset, elements: vec![item] });
+    }
+
+    fn inline(&self, slice: &Slice<'d>) -> Vec<Inline<'d>> {
+        let is_bold = matches!(slice.block.kind, BlockKind::Heading(_));
+        let mut out = Vec::new();
+        for run in slice.runs() {
+            let part = &slice.doc.text[run.start..run.end];
+            let style = style(&run, is_bold);
+            match run.link {
+                Some(link) => {
+                    let url = slice.doc.target(link);
+                    let text = (!link.is_bare && part != url).then_some(part);
+                    out.push(Inline::Link { url, text, style });
+                }
+                None if self.pings == Pings::default() || run.style.code => text(Cow::Borrowed(part), style, &mut out),
+                None => self.pinging(part, style, &mut out),
+            }
+        }
+        out
+    }
+
+    /// Text in which names may ping.
+    fn pinging(&self, part: &'d str, style: Option<Style>, out: &mut Vec<Inline<'d>>) {
+        let mut from = 0;
+        for (at, _) in part.match_indices('<') {
+            if let Some((mention, length)) = mention(&part[at..], self.pings).filter(|_| at >= from) {
+                text(Cow::Borrowed(&part[from..at]), style, out);
+                out.push(mention);
+                from = at + length;
+            }
+        }
+        text(Cow::Borrowed(&part[from..]), style, out);
+    }
+}
+
+/// A piece of the line that names a turn, escaped.
+fn reference(text: &str, is_code: bool) -> String {
+    let escaped = fallback(text);
+    if is_code { format!("`{escaped}`") } else { escaped }
+}
+
+fn border(quote: Option<Quote>) -> u8 {
+    u8::from(quote.is_some())
+}
+
+fn style(run: &Run, is_bold: bool) -> Option<Style> {
+    let document::Style { bold, italic, strike, code } = run.style;
+    let style = Style { bold: bold || is_bold, italic, strike, code };
+    (style.bold || italic || strike || code).then_some(style)
+}
+
+/// Whether a heading can be a header: short text without styles.
+fn is_header(slice: &Slice<'_>) -> bool {
+    let block = slice.block;
+    let is_plain = slice.runs().all(|run| run.style == document::Style::PLAIN && run.link.is_none());
+    let is_top = block.quote.is_none() && block.level == 0 && slice.is_whole();
+    is_plain && is_top && document::units(slice.text()) <= MOST_HEADER && !document::is_blank(slice.text())
+}
+
+/// Elements of a text, none of them too long.
+fn text<'d>(text: Cow<'d, str>, style: Option<Style>, out: &mut Vec<Inline<'d>>) {
+    if document::units(&text) <= MOST_ELEMENT {
+        if !text.is_empty() {
+            out.push(Inline::Text { text, style });
+        }
+        return;
+    }
+    let (mut length, mut from) = (0, 0);
+    for (at, c) in text.char_indices() {
+        length += c.len_utf16();
+        if length > MOST_ELEMENT {
+            out.push(Inline::Text { text: Cow::Owned(text[from..at].to_owned()), style });
+            (length, from) = (c.len_utf16(), at);
+        }
+    }
+    out.push(Inline::Text { text: Cow::Owned(text[from..].to_owned()), style });
+}
+
+/// Puts elements behind others, with line ends between.
+fn join<'d>(open: Option<&mut Vec<Inline<'d>>>, gap: &str, elements: &mut Vec<Inline<'d>>) {
+    let Some(open) = open else { return };
+    match open.last_mut() {
+        Some(Inline::Text { text, style: None }) => text.to_mut().push_str(gap),
+        _ => open.push(Inline::Text { text: Cow::Owned(gap.to_owned()), style: None }),
+    }
+    open.append(elements);
+}
+
+fn native(table: &Table) -> Block<'_> {
+    let cell = |text| Cell { text: if document::is_blank(text) { " " } else { text } };
+    let rows = table.rows.iter().map(|row| row.iter().map(|text| cell(text.as_str())).collect()).collect();
+    let column = |align: &Align| Column {
+        align: match align {
+            Align::Left => "left",
+            Align::Center => "center",
+            Align::Right => "right",
+        },
+        is_wrapped: true,
+    };
+    Block::Table { rows, column_settings: table.columns.iter().map(column).collect() }
+}
+
+/// The mention that `text` begins with, when the reply may make it, and its length.
+fn mention(text: &str, pings: Pings) -> Option<(Inline<'_>, usize)> {
+    let end = text.find('>')?;
+    let inner = &text[1..end];
+    let is_id = |id: &str, first: &[u8]| {
+        (3..=20).contains(&id.len())
+            && first.contains(&id.as_bytes()[0])
+            && id.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+    };
+    let found = if let Some(user_id) = inner.strip_prefix('@').filter(|id| pings.users && is_id(id, b"UW")) {
+        Inline::User { user_id }
+    } else if let Some(usergroup_id) = inner.strip_prefix("!subteam^").filter(|id| pings.roles && is_id(id, b"S")) {
+        Inline::Usergroup { usergroup_id }
+    } else {
+        let range = inner
+            .strip_prefix('!')
+            .filter(|range| pings.everyone && matches!(*range, "here" | "channel" | "everyone"))?;
+        Inline::Broadcast { range }
+    };
+    Some((found, end + 1))
+}

@@ -1,0 +1,1 @@
+//! Renderings, and what must hold for any input.

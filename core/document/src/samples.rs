@@ -1,0 +1,1 @@
+//! Replies that every platform renders into files side by side.
