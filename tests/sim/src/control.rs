@@ -109,7 +109,7 @@ async fn command(State(telegram): Shared, body: Bytes) -> Response {
 }
 
 /// Arguments the way a person types them: text as it is, an object as `key=value`, text with blanks in quotes.
-fn typed(args: &Value) -> String {
+pub(crate) fn typed(args: &Value) -> String {
     let plain = |value: &Value| match value {
         Value::String(text) if !text.is_empty() && !text.contains([' ', '"', '\n', '\t']) => text.clone(),
         other => other.to_string(),
@@ -288,11 +288,11 @@ async fn file(State(telegram): Shared, Query(wanted): Query<FileWanted>) -> Resp
     ([(CONTENT_TYPE, mime), (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))], bytes).into_response()
 }
 
-fn read<T: DeserializeOwned>(body: &[u8]) -> Outcome<T> {
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Outcome<T> {
     serde_json::from_slice(body).map_err(|cause| Refused { status: 400, why: cause.to_string() })
 }
 
-fn reply<T: serde::Serialize>(outcome: Outcome<T>) -> Response {
+pub(crate) fn reply<T: serde::Serialize>(outcome: Outcome<T>) -> Response {
     match outcome {
         Ok(value) => Json(value).into_response(),
         Err(refused) => {
