@@ -11,9 +11,9 @@ pub use self::reaction::membership;
 mod entities;
 mod fields;
 mod files;
-mod reaction;
 #[cfg(test)]
 mod payloads;
+mod reaction;
 #[cfg(test)]
 mod tests;
 

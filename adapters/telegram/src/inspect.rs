@@ -121,8 +121,22 @@ mod tests {
         missing.extend(delivery(&failed, &hook("https://b.test/y")));
         missing.extend(delivery(&failed, &hook("https://a.test/x")));
         missing.push(unreachable(Problem::TimedOut));
-        let lines: Vec<String> = missing.into_iter().map(|missing| format!("{}\n  {}", missing.what, missing.step)).collect();
-        expect![[r#""#]].assert_eq(&lines.join("\n"));
+        let lines: Vec<String> =
+            missing.into_iter().map(|missing| format!("{}\n  {}", missing.what, missing.step)).collect();
+        expect![[r#"
+            the bot cannot be added to groups
+              to use it in groups: @BotFather, /setjoingroups, choose @toolgate_bot, Enable
+            privacy mode is on: in groups the bot hears commands, mentions of it and answers to it, and nothing else
+              if it is to hear all: @BotFather, /setprivacy, choose @toolgate_bot, Disable; then remove it from each group and add it again, or make it an administrator there
+            a webhook at a.test is set for this bot, which excludes polling
+              it is removed when the gateway starts; if another program needs it, stop that program or give the gateway a bot of its own; to have updates delivered here, set 'mode: webhook'
+            the bot's webhook leads to a.test, not to the configured 'url'
+              it is set when the gateway starts; if another program needs it, give the gateway a bot of its own
+            2 updates wait, since Telegram could not deliver the last one: Connection refused
+              see that a.test is reached from outside on port 443, 80, 88 or 8443 with a valid certificate, and leads to this gateway's /hooks/telegram/…
+            Telegram does not answer in time
+              see that this machine reaches api.telegram.org over HTTPS, or that 'api_url' is right"#]]
+        .assert_eq(&lines.join("\n"));
         assert!(delivery(&json!({"url": ""}), &hook("https://a.test")).is_none());
         assert!(bot(&json!({"can_join_groups": true, "can_read_all_group_messages": true})).is_empty());
     }

@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{atomic::AtomicBool, Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
@@ -206,7 +206,8 @@ impl Telegram {
 /// A webhook that Telegram would never reach, or whose secret it would not take.
 fn check_mode(config: &Config) -> Result<(), Stopped> {
     let Mode::Webhook { url, secret } = &config.mode else { return Ok(()) };
-    let steps = ["write it like https://bot.example.org/hooks/telegram/main", "or set 'mode: polling', which needs no address"];
+    let steps =
+        ["write it like https://bot.example.org/hooks/telegram/main", "or set 'mode: polling', which needs no address"];
     let is_http = url.starts_with("http://") && config.api_url.is_some();
     if !url.starts_with("https://") && !is_http {
         return Err(stopped("the webhook's 'url' must begin with https://", &steps));

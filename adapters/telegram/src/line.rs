@@ -1,6 +1,9 @@
 //! The account's line to the platform, however updates come: who we are, who holds the account, how it fares.
 
-use std::{sync::{Arc, atomic::Ordering}, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use contract::{Core, Stopped, seams::Condition};
 use serde_json::json;

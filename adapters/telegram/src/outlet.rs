@@ -10,10 +10,12 @@ use contract::{
 use serde_json::{Map, Value, json};
 use teloxide::{
     ApiError,
-    payloads::{DeleteMessage, EditMessageCaption, EditMessageText, SendChatAction, SendMessage, SetMessageReaction, setters::*},
+    payloads::{
+        DeleteMessage, EditMessageCaption, EditMessageText, SendChatAction, SendMessage, SetMessageReaction, setters::*,
+    },
     types::{
-        ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ParseMode, ReactionType,
-        ReplyParameters,
+        ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ParseMode,
+        ReactionType, ReplyParameters,
     },
 };
 

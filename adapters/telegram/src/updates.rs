@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use contract::{Accepted, Address, Audience, Core, DeliveryKey, Heard, Kind, Message, Op, Outlet, Part, StoreDown, TurnId, text};
+use contract::{
+    Accepted, Address, Audience, Core, DeliveryKey, Heard, Kind, Message, Op, Outlet, Part, StoreDown, TurnId, text,
+};
 use futures_util::future::join_all;
 use serde_json::Value;
 use teloxide::{

@@ -33,12 +33,7 @@ pub(crate) struct Standing {
 }
 
 /// Looks after a while, and sets the webhook when it is not ours, or at first: its secret cannot be seen.
-pub(crate) async fn check(
-    api: Api,
-    wanted: Wanted,
-    after: Duration,
-    is_first: bool,
-) -> Result<Standing, Problem> {
+pub(crate) async fn check(api: Api, wanted: Wanted, after: Duration, is_first: bool) -> Result<Standing, Problem> {
     sleep(after).await;
     let info = api.call("getWebhookInfo", &json!({}), PATIENCE).await?;
     let is_ours = is_ours(&info, &wanted.url);
@@ -76,7 +71,8 @@ mod tests {
         assert!(!is_ours(&json!({"url": "https://e.test", "allowed_updates": kinds}), "https://f.test"));
         assert!(!is_ours(&json!({"url": "https://e.test", "allowed_updates": ["message"]}), "https://e.test"));
         assert!(!is_ours(&json!({"url": "https://e.test"}), "https://e.test"));
-        let failed = json!({"last_error_date": 5, "last_error_message": "Connection\nrefused", "pending_update_count": 3});
+        let failed =
+            json!({"last_error_date": 5, "last_error_message": "Connection\nrefused", "pending_update_count": 3});
         assert_eq!(standing(&failed).error, Some((5, "Connection refused".into())));
         assert_eq!((standing(&failed).waiting, standing(&json!({}))), (3, Standing::default()));
     }

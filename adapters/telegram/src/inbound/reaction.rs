@@ -49,3 +49,41 @@ pub fn membership(update: &Value) -> Option<(i64, &str, &str)> {
     let status = |key: &str| text(change, &[key, "status"]);
     Some((int(change, &["chat", "id"])?, status("old_chat_member")?, status("new_chat_member")?))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn put(old: &Value, new: &Value) -> Option<Message> {
+        let update = json!({"update_id": 9, "message_reaction": {"chat": {"id": -100, "type": "supergroup"}, "message_id": 5,
+            "date": 7, "user": {"id": 42, "first_name": "Ann"}, "old_reaction": old, "new_reaction": new}});
+        message(&update, "main")
+    }
+
+    fn emoji(emoji: &str) -> Value {
+        json!({"type": "emoji", "emoji": emoji})
+    }
+
+    #[test]
+    fn the_emoji_that_is_new_is_the_one_that_was_put() {
+        let found = put(&json!([emoji("👍")]), &json!([emoji("👍"), emoji("❤")])).expect("a reaction");
+        assert_eq!(found.kind, Kind::Reaction { emoji: "❤".into(), message: "5".into() });
+        assert_eq!((found.key.as_str(), found.heard, found.at_ms), ("r:-100:5:9", Heard::Overheard, 7_000));
+        assert_eq!((found.sender.id.as_str(), found.address.reply_to.as_deref()), ("42", Some("5")));
+        assert_eq!(put(&json!([emoji("👍")]), &json!([])), None, "taken away");
+        let custom = put(&json!([]), &json!([{"type": "custom_emoji", "custom_emoji_id": "77"}])).expect("a reaction");
+        assert!(matches!(custom.kind, Kind::Reaction { emoji, .. } if emoji == "77"));
+        assert_eq!(put(&json!("odd"), &json!([{"type": "from the future"}, 7])), None);
+    }
+
+    #[test]
+    fn a_chat_can_react_too_and_in_a_direct_chat_it_is_to_us() {
+        let chat = json!({"id": 42, "type": "private"});
+        let update = json!({"update_id": 9, "message_reaction": {"chat": chat, "message_id": 5, "date": 7,
+            "actor_chat": {"id": -5, "title": "News"}, "old_reaction": [], "new_reaction": [{"type": "paid"}]}});
+        let found = message(&update, "main").expect("a reaction");
+        assert_eq!((found.sender.name.as_str(), found.heard), ("News", Heard::Direct));
+    }
+}

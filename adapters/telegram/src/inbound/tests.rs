@@ -271,7 +271,13 @@ fn other_kinds_keep_their_words() {
         ),
         (json!({"contact": {"phone_number": "+1", "first_name": "Bob", "user_id": 5}}), "+1\nBob"),
         (json!({"hologram": {"file_id": "h", "deep": [{"caption": "from the future"}]}}), "from the future"),
-        (json!({"dice": {"emoji": "🎲", "value": 3}}), "🎲"),
+        (json!({"dice": {"emoji": "🎲", "value": 3}}), "🎲 3"),
+        (json!({"story": {"chat": {"id": -5, "type": "channel", "title": "News"}, "id": 2}}), "(a story of News)"),
+        (json!({"location": {"latitude": 59.9, "longitude": 10.75}}), "59.9, 10.75"),
+        (
+            json!({"checklist": {"title": "Trip", "tasks": [{"id": 1, "text": "pack"}, {"id": 2, "text": "go"}]}}),
+            "Trip\npack\ngo",
+        ),
     ] {
         assert_eq!(heard_of(&group(fields)).1, words);
     }
@@ -281,15 +287,40 @@ fn other_kinds_keep_their_words() {
 }
 
 #[test]
-fn a_reaction_and_a_members_change_say_nothing() {
+fn who_answers_a_story_quotes_its_author() {
+    check(
+        group(
+            json!({"text": "s", "reply_to_story": {"chat": {"id": 42, "type": "private", "first_name": "Ann"}, "id": 1}}),
+        ),
+        expect![[r#"Overheard m:-100:10 -100>10 42="Ann" Text { text: "s" } quote:None:Some("Ann"):"""#]],
+    );
+}
+
+#[test]
+fn a_channels_post_in_its_group_and_what_customers_write_are_nobodys_talk_to_us() {
+    check(
+        group(
+            json!({"text": "news", "from": {"id": 777_000, "is_bot": false, "first_name": "Telegram"}, "is_automatic_forward": true,
+            "sender_chat": {"id": -5, "type": "channel", "title": "News"}}),
+        ),
+        expect![[r#"Overheard m:-100:10 -100>10 -5="News" Text { text: "news" }"#]],
+    );
+    let mut business = group(json!({"text": "x", "business_connection_id": "b"}));
+    business["business_message"] = business["message"].take();
+    business.as_object_mut().expect("an object").remove("message");
+    assert_eq!(line(&business), "nothing");
+    assert!(is_silent(&business));
+}
+
+#[test]
+fn counts_of_reactions_and_a_members_change_say_nothing() {
     let chat = json!({"id": 42, "type": "private", "first_name": "Ann"});
-    let reaction = json!({"update_id": 1, "message_reaction": {"chat": chat, "message_id": 5, "date": 1,
-        "user": {"id": 42, "first_name": "Ann"}, "old_reaction": [], "new_reaction": [{"type": "emoji", "emoji": "👍"}]}});
     let count = json!({"update_id": 2, "message_reaction_count": {"chat": chat, "message_id": 5, "date": 1,
         "reactions": [{"type": {"type": "emoji", "emoji": "👍"}, "total_count": 1}]}});
     let member = json!({"update_id": 3, "my_chat_member": {"chat": chat, "from": {"id": 42, "first_name": "Ann"}, "date": 1,
         "old_chat_member": {"status": "member"}, "new_chat_member": {"status": "kicked"}}});
-    for update in [reaction, count, member] {
+    assert_eq!(membership(&member), Some((42, "member", "kicked")));
+    for update in [count, member] {
         assert_eq!(line(&update), "nothing");
         assert!(is_silent(&update) && super::chat(&update).is_none());
     }

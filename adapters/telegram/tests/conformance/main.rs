@@ -5,5 +5,6 @@
 mod hearing;
 mod polling;
 mod sending;
+mod several;
 mod stage;
 mod webhook;

@@ -174,3 +174,89 @@ async fn an_answer_whose_question_was_deleted_is_sent_all_the_same() {
     stage.shown("general", |entry| entry.text == "answer").await;
     stage.end().await;
 }
+
+#[tokio::test]
+async fn a_sign_of_waiting_is_put_on_the_message_and_taken_away_once() {
+    let mut stage = Stage::new().await;
+    stage.say("general", "x");
+    let to = stage.heard().await.address;
+    stage.telegram.indicate(&to, Indicator::Clear).await;
+    assert_eq!(stage.world().stats().requests.get("setMessageReaction"), None, "nothing was put there");
+    stage.telegram.indicate(&to, Indicator::Waiting).await;
+    stage.telegram.indicate(&to, Indicator::Clear).await;
+    stage.telegram.indicate(&to, Indicator::Clear).await;
+    let signs: Vec<_> = stage.world().transcript(Some("general"), 0);
+    let signs: Vec<_> = signs.into_iter().filter(|entry| entry.kind == transcript::Kind::Reaction).collect();
+    assert_eq!(signs.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["👀", ""]);
+    assert!(signs.iter().all(|entry| entry.message.map(|id| id.to_string()) == to.reply_to));
+    // Where it cannot be put nothing breaks.
+    stage.telegram.indicate(&Address { reply_to: Some("999".into()), ..to.clone() }, Indicator::Waiting).await;
+    stage.telegram.indicate(&Address { reply_to: None, ..to }, Indicator::Waiting).await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_picture_is_shown_as_one_and_a_broken_one_goes_as_a_file() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "x");
+    let to = stage.heard().await.address;
+    let picture = |bytes: &[u8]| {
+        let mut reply = Reply::text("see");
+        let (name, media_type) = ("chart.png".into(), "image/png".into());
+        reply.content.push(Content::Attachment { name, media_type, bytes: bytes.to_vec() });
+        reply
+    };
+    let whole = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], &[0, 0, 1, 0, 0, 0, 1, 0]].concat();
+    stage.post(&to, &picture(&whole)).await.unwrap();
+    assert_eq!(stage.world().stats().requests.get("sendPhoto"), Some(&1));
+    assert_eq!(stage.world().stats().requests.get("sendDocument"), None);
+    let refused = Fault {
+        status: Some(400),
+        description: Some("Bad Request: PHOTO_INVALID_DIMENSIONS".into()),
+        method: Some("sendPhoto".into()),
+        ..fault(fault::Kind::Error)
+    };
+    stage.world().fault(refused).unwrap();
+    stage.post(&to, &picture(&whole)).await.unwrap();
+    assert_eq!(stage.world().stats().requests.get("sendDocument"), Some(&1));
+    let shown = stage.world().transcript(Some("dm:ann"), 0);
+    assert_eq!(shown.iter().filter(|entry| entry.text == "see" && entry.files.len() == 1).count(), 2);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn every_kind_of_file_can_be_opened_and_sent_on_as_what_it_is() {
+    use sim::telegram::FileKind::{Animation, Audio, Document, Photo, Sticker, Video, VideoNote, Voice};
+    let mut stage = Stage::new().await;
+    for kind in [Document, Photo, Video, Animation, Audio, Voice, VideoNote, Sticker] {
+        let file =
+            NewFile { name: "a.bin".into(), text: Some(format!("{kind:?}")), kind: Some(kind), ..NewFile::default() };
+        let caption = if matches!(kind, VideoNote | Sticker) { "" } else { "what is it?" };
+        stage.world().say(Say { files: vec![file], ..Say::new("dm:ann", "ann", caption) }).unwrap();
+        let message = stage.heard().await;
+        assert_eq!((message.text(), message.files.len()), (caption, 1), "{kind:?}");
+        let bytes: Vec<_> = stage.telegram.open(&message.files[0]).await.unwrap().collect().await;
+        assert_eq!(
+            bytes.into_iter().map(|chunk| chunk.unwrap()).collect::<Vec<_>>().concat(),
+            format!("{kind:?}").as_bytes()
+        );
+        let mut reply = Reply::text("here");
+        reply.content.push(Content::File(message.files[0].clone()));
+        stage.post(&message.address, &reply).await.unwrap();
+    }
+    let large =
+        NewFile { name: "film.mp4".into(), text: Some("x".into()), size: Some(21_000_000), ..NewFile::default() };
+    stage.world().say(Say { files: vec![large], ..Say::new("dm:ann", "ann", "big") }).unwrap();
+    let message = stage.heard().await;
+    let refused = stage.telegram.open(&message.files[0]).await.err();
+    assert!(matches!(refused, Some(DeliveryError::Refused(Why::Other(words))) if words.contains("20 MB")));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_private_reply_is_possible_where_nobody_else_reads() {
+    let telegram = adapter("http://127.0.0.1:1");
+    let group = Address::new(Platform::Telegram, "main", "-5");
+    assert!(!telegram.can_be_private(&group));
+    assert!(telegram.can_be_private(&Address { direct: true, ..group }));
+}

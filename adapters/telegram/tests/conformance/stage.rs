@@ -63,7 +63,7 @@ impl Inbox for Fake {
         if is_refused || self.down.load(Ordering::Relaxed) {
             return Err(StoreDown("switched off".into()));
         }
-        let known = !self.seen.lock().unwrap().insert(message.key.clone());
+        let known = !self.seen.lock().unwrap().insert(format!("{} {}", message.address.account, message.key));
         if !known {
             self.accepted.send(message).unwrap();
         }

@@ -36,7 +36,9 @@ async fn only_who_knows_the_secret_is_heard_and_poison_does_not_come_for_ever() 
     let good = text(900_000_001, 5, "good");
     assert_eq!(stage.knock("wrong", good.clone()).await, 401);
     assert_eq!(stage.knock("", good.clone()).await, 401);
-    for poison in ["", "no JSON", "[]", r#"{"message":{"text":"without an id"}}"#, r#"{"update_id":900000002,"future":{}}"#] {
+    for poison in
+        ["", "no JSON", "[]", r#"{"message":{"text":"without an id"}}"#, r#"{"update_id":900000002,"future":{}}"#]
+    {
         assert_eq!(stage.knock(SECRET, poison).await, 200, "{poison}");
     }
     assert_eq!(stage.knock(SECRET, vec![b'x'; (1 << 20) + 1]).await, 200);
@@ -106,7 +108,8 @@ async fn parts_that_overtake_each_other_or_come_again_are_one_message() {
     stage.start().await;
     stage.say("dm:bob", "ready?");
     stage.heard().await;
-    for (id, message) in [(900_000_003, 53), (900_000_001, 51), (900_000_003, 53), (900_000_002, 52), (900_000_001, 51)] {
+    for (id, message) in [(900_000_003, 53), (900_000_001, 51), (900_000_003, 53), (900_000_002, 52), (900_000_001, 51)]
+    {
         assert_eq!(stage.knock(SECRET, part(id, message)).await, 200);
     }
     let album = stage.heard().await;
@@ -194,7 +197,8 @@ async fn a_webhook_that_another_program_changed_is_set_again_and_told() {
 async fn deliveries_that_fail_are_told_until_one_arrives() {
     let mut stage = Stage::hooked().await;
     stage.condition(|now| *now == Condition::Ready).await;
-    let cut = Fault { method: Some("webhook".into()), seconds: Some(1.0), count: None, ..Fault::new(fault::Kind::Drop) };
+    let cut =
+        Fault { method: Some("webhook".into()), seconds: Some(1.0), count: None, ..Fault::new(fault::Kind::Drop) };
     stage.world().fault(cut).unwrap();
     stage.say("dm:ann", "is anybody there?");
     let state = stage.condition(|now| matches!(now, Condition::Degraded(_))).await;
@@ -254,7 +258,12 @@ async fn polling_takes_a_webhook_away_and_loses_nothing() {
 async fn many_chats_at_once_keep_their_order_and_lose_nothing() {
     let mut stage = Stage::hooked().await;
     stage.world().fault(Fault { count: Some(40), ..Fault::new(fault::Kind::Duplicate) }).unwrap();
-    let lost = Fault { method: Some("webhook".into()), when: fault::When::After, count: Some(40), ..Fault::new(fault::Kind::Drop) };
+    let lost = Fault {
+        method: Some("webhook".into()),
+        when: fault::When::After,
+        count: Some(40),
+        ..Fault::new(fault::Kind::Drop)
+    };
     stage.world().fault(lost).unwrap();
     for n in 0..20 {
         for chat in 0..20 {
