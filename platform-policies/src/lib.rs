@@ -21,7 +21,7 @@ mod verdict;
 
 pub use compiled::{Compiled, ToolFacts};
 pub use load::{Loaded, Policies};
-pub use manner::{Detail, ExecutionMode, Gate, Gating, Limits, Manner, Mentions, Replies};
+pub use manner::{Admission, Detail, ExecutionMode, Gate, Gating, Limits, Manner, Mentions, Replies};
 pub use permit::{Permit, Rights, permit, permit_in};
 pub use set::ToolSet;
 pub use source::Source;
@@ -40,5 +40,5 @@ pub fn shipped() -> &'static [(&'static str, &'static str)] {
 
 /// The policies of `toolgate demo`, by name: they allow the toolsets that the demo brings.
 pub fn demo() -> &'static [(&'static str, &'static str)] {
-    embedded!("demo/": "api.yaml", "console.yaml", "telegram.yaml", "web.yaml")
+    embedded!("demo/": "api.yaml", "console.yaml", "discord.yaml", "slack.yaml", "telegram.yaml", "web.yaml")
 }

@@ -28,6 +28,8 @@ pub struct Config {
     pub clients: Vec<Client>,
     /// Pages beside the API, with their own paths; they are guarded against foreign Host and Origin headers only.
     pub pages: Option<axum::Router>,
+    /// Where platforms send events, below `/hooks`. Each proves by itself who asks: no token, Host or Origin of ours counts.
+    pub hooks: Option<axum::Router>,
     /// Origins (`https://chat.example.org`) beside the own one whose pages may ask; their hosts are answered too.
     pub allowed_origins: Vec<String>,
 }

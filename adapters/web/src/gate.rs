@@ -330,6 +330,7 @@ mod tests {
             admin: with_token.then(|| crate::token(|| async { Some(SecretString::from("t\n")) })),
             clients: Vec::new(),
             pages: None,
+            hooks: None,
             allowed_origins: origins.iter().map(|o| (*o).to_owned()).collect(),
         };
         Gate::new(&config, config.listen)

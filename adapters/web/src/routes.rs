@@ -76,7 +76,7 @@ impl App {
     }
 }
 
-pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>) -> Router {
+pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Option<Router>) -> Router {
     let api = Router::new()
         .route("/healthz", get(health::live).fallback(only_get))
         .route("/readyz", get(health::ready).fallback(only_get))
@@ -97,7 +97,12 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>) -> Router {
         Some(pages) => api.merge(pages),
         None => api,
     };
-    all.layer(middleware::from_fn_with_state(gate, gate::guard)).layer(CatchPanicLayer::custom(caught))
+    let guarded = all.layer(middleware::from_fn_with_state(gate, gate::guard));
+    let all = match hooks {
+        Some(hooks) => guarded.nest("/hooks", hooks.fallback(no_hook)),
+        None => guarded,
+    };
+    all.layer(CatchPanicLayer::custom(caught))
 }
 
 async fn only_get() -> Problem {
@@ -106,6 +111,10 @@ async fn only_get() -> Problem {
 
 async fn only_post() -> Problem {
     Problem::wrong_method("POST")
+}
+
+async fn no_hook() -> StatusCode {
+    StatusCode::NOT_FOUND
 }
 
 async fn nothing() -> Problem {

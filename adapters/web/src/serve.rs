@@ -52,7 +52,7 @@ pub async fn serve(
     let addr = listener.local_addr().map_err(failed)?;
     let gate = Arc::new(Gate::new(&config, addr));
     let app = Arc::new(App::new(gateway, Arc::new(conditions), shutdown.clone()));
-    let router = routes::router(app.clone(), gate, config.pages);
+    let router = routes::router(app.clone(), gate, config.pages, config.hooks);
     let url = url(addr);
     info!(%url, "the HTTP interface listens");
     if config.admin.is_none() && config.clients.is_empty() && !addr.ip().is_loopback() {

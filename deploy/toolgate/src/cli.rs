@@ -67,9 +67,13 @@ pub enum Command {
     /// Run the gateway as the configuration says
     #[command(after_help = texts::UP)]
     Up(Up),
-    /// Check configuration, tools and policies without starting anything
+    /// Check configuration, tools, policies and the set-up at the chat platforms, without starting anything
     #[command(after_help = texts::CHECK)]
-    Check,
+    Check {
+        /// Ask no chat platform about scopes, intents and privacy
+        #[arg(long)]
+        offline: bool,
+    },
     /// Talk to the tools in this terminal
     #[command(after_help = texts::CHAT)]
     Chat(Chat),
@@ -100,7 +104,7 @@ impl Command {
     pub fn keeps_running(&self) -> bool {
         match self {
             Self::Demo(_) | Self::Up(_) | Self::Chat(_) | Self::Sim(_) | Self::Trace(Trace::Tail { .. }) => true,
-            Self::Check
+            Self::Check { .. }
             | Self::Tool(_)
             | Self::Policy(_)
             | Self::Trace(_)

@@ -6,6 +6,7 @@
 mod check;
 mod policy;
 mod remote;
+mod setup;
 mod tool;
 mod trace;
 

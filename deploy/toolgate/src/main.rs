@@ -66,7 +66,9 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Up(options) => up(&common, options).await,
         Command::Chat(options) => chat(&common, options).await,
         Command::Sim(options) => sim(&common, &options).await,
-        Command::Check => Ok(say(&common, commands::check(config::load(common.config.as_deref())))),
+        Command::Check { offline } => {
+            Ok(say(&common, commands::check(config::load(common.config.as_deref()), offline).await))
+        }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut std::io::stdout());
             Ok(Exit::Ok)

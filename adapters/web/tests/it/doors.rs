@@ -207,6 +207,7 @@ async fn a_configuration_that_cannot_be_meant_is_refused() {
             admin: None,
             clients,
             pages: None,
+            hooks: None,
             allowed_origins: Vec::new(),
         };
         let gateway = world.gateway.gateway.clone();

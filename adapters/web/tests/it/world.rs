@@ -128,6 +128,7 @@ async fn open(admin: Option<web::Token>, clients: Vec<web::Client>) -> World {
         admin,
         clients,
         pages: Some(pages),
+        hooks: None,
         allowed_origins: vec!["https://chat.example.org".into()],
     };
     let shutdown = CancellationToken::new();

@@ -33,7 +33,11 @@ export function simulator(platform) {
   const base = `${config.simulators}/control/${platform}`;
   return {
     say: (what) => post(`${base}/say`, what),
+    menu: () => ask(`${base}/menu`),
+    command: (what) => post(`${base}/command`, what),
     press: (what) => post(`${base}/press`, what),
+    submit: (what) => post(`${base}/submit`, what),
+    react: (what) => post(`${base}/react`, what),
     transcript: async (after = 0) => (await ask(`${base}/transcript?after=${after}`)).entries || [],
     watch: (after) => new EventSource(`${base}/transcript/events?after=${after}`),
   };

@@ -1,6 +1,6 @@
 // The field that is written into: text, files, the message that is answered, and the commands that fit.
 
-import { gateway } from "./api.js";
+import { command, menu } from "./commands.js";
 import { make, size, toast } from "./dom.js";
 
 const MOST_FILE = 5_000_000;
@@ -21,7 +21,7 @@ export function composer(pane) {
   self.field.addEventListener("blur", () => setTimeout(() => close(self), 150));
   find(".answering button").addEventListener("click", () => answer(self, null));
   find(".attach input").addEventListener("change", (event) => attach(self, event.target));
-  gateway.tools(pane.place.platform).then((tools) => { self.tools = tools.map((tool) => tool.function || tool); }, () => {});
+  learn(self);
   return {
     focus: () => self.field.focus(),
     changed: () => { self.mention.hidden = pane.direct; answer(self, null); },
@@ -29,6 +29,12 @@ export function composer(pane) {
     put: (text) => put(self, text),
     say: (text) => { put(self, text); return send(self); },
   };
+}
+
+/** The commands that may be typed; asked again now and then, since a policy may have changed them. */
+function learn(self) {
+  self.learned = Date.now();
+  return menu(self.pane.place.platform, self.pane.api).then((tools) => { self.tools = tools; }, () => {});
 }
 
 function put(self, text) {
@@ -50,13 +56,17 @@ async function send(self) {
   if (!text && !self.files.length) return;
   const { pane } = self;
   const mention = !pane.direct && !text.startsWith("/") && self.mention.querySelector("input").checked;
-  const what = { conversation: pane.conversation(), user: pane.person, text, mention };
-  if (self.answered) what.reply_to = self.answered.message;
+  const { platform } = pane.place;
+  if (platform === "discord" && text.startsWith("/") && Date.now() - self.learned > 2_000) await learn(self);
+  const typed = self.files.length || self.answered ? null : command(platform, text, self.tools);
+  const what = { conversation: pane.conversation(), user: pane.person, text, mention: mention || (!pane.direct && platform !== "telegram" && !typed) };
+  if (self.answered) what[platform === "slack" ? "thread" : "reply_to"] = (platform === "slack" && self.answered.thread) || self.answered.message;
   if (self.files.length) what.files = self.files;
   const before = self.field.value;
   put(self, "");
   try {
-    await pane.api.say(what);
+    if (typed) await pane.api.command({ conversation: what.conversation, user: what.user, ...typed });
+    else await pane.api.say(what);
     self.files = [];
     answer(self, null);
     showFiles(self);

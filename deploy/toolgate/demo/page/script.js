@@ -28,7 +28,12 @@ function panes() {
   return made;
 }
 
-function tries(first) {
+function tries(panes) {
+  // The chat that was used last; at first the first.
+  let chosen = panes[0];
+  for (const one of panes) one.root.addEventListener("focusin", () => { chosen = one; mark(panes, one); });
+  mark(panes, chosen);
+
   document.querySelector(".tries").addEventListener("click", (event) => {
     const button = event.target.closest("button[data-say]");
     if (!button) return;
@@ -38,8 +43,15 @@ function tries(first) {
     }
     const text = button.dataset.say.replace("{ref}", reference() || "");
     look("chat");
-    if (event.altKey) first.composer.put(text); else first.composer.say(text);
+    if (event.altKey) chosen.composer.put(text); else chosen.composer.say(text);
   });
+}
+
+/** Where things to try are sent. */
+function mark(panes, chosen) {
+  for (const one of panes) one.root.toggleAttribute("data-chosen", panes.length > 1 && one === chosen);
+  const name = document.getElementById("try-where");
+  if (name) name.textContent = panes.length > 1 ? ` into ${chosen.place.title}` : "";
 }
 
 function colours() {
@@ -60,8 +72,9 @@ function colours() {
 }
 
 colours();
-const [first] = panes();
-tries(first);
+const all = panes();
+const [first] = all;
+tries(all);
 // Whoever has a keyboard can begin to type; on a phone it would only cover the page.
 if (!matchMedia("(pointer: coarse)").matches) first.composer.focus();
 start(lamp("light-gateway"));

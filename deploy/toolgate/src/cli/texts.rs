@@ -40,7 +40,9 @@ Prints what is wrong with file, line and column, and what was probably meant:
   toolgate.yaml:4:3: unknown key 'lisen': did you mean 'listen'?
 
 It warns of tools that no policy offers anywhere.
-Exit 0 when it can be started (warnings allowed), 78 when not. Secrets are not read.";
+Chat platforms are asked what the set-up there lacks (a scope, an intent, privacy mode), each with the step that mends it;
+--offline leaves that out, and reads no secret.
+Exit 0 when it can be started (warnings allowed), 78 when not.";
 
 pub const CHAT: &str = "\
 Examples:
@@ -61,7 +63,10 @@ Examples:
   curl 127.0.0.1:8081/control/telegram/say -d '{\"conversation\":\"dm:you\",\"user\":\"you\",\"text\":\"hello\"}'
   curl '127.0.0.1:8081/control/telegram/transcript?conversation=dm:you'
 
-Point any bot at it: its API address is http://127.0.0.1:8081/telegram. Limits are those of the real platform.";
+Point any bot at it; limits are those of the real platforms. Its API addresses:
+  Discord   http://127.0.0.1:8081/discord/api/v10
+  Telegram  http://127.0.0.1:8081/telegram
+  Slack     http://127.0.0.1:8081/slack/api";
 
 pub const TOOL_VALIDATE: &str = "\
 Examples:

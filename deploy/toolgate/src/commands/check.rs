@@ -8,31 +8,42 @@ use policies::{Compiled, PolicyLayer, Verdict};
 use serde_json::json;
 use tools::{Registry, Tool, spec::Publish};
 
-use super::{Said, caller, read};
+use super::{
+    Said, caller, read,
+    setup::{self, Asked},
+};
 use crate::{
     cli::Who,
     config::{Finding, Loaded},
     sources::Sources,
 };
 
-/// Whether the configuration, its tools and its policies can be used together.
-pub fn check(loaded: Result<Loaded, Vec<Finding>>) -> Said {
+/// Whether the configuration, its tools and its policies can be used together, and what the platforms say of the
+/// accounts; they are not asked when `offline`.
+pub async fn check(loaded: Result<Loaded, Vec<Finding>>, offline: bool) -> Said {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(errors) => return Said::findings(&errors, &[], "the configuration cannot be used", json!({ "tools": 0 })),
     };
+    let asked = if offline { Asked::default() } else { setup::ask(&loaded.config).await };
+    of_files(loaded, asked)
+}
+
+fn of_files(loaded: Loaded, asked: Asked) -> Said {
     let sources = read(&loaded.config);
     let unoffered = unoffered(&sources);
-    let warnings: Vec<_> = loaded.warnings.into_iter().chain(sources.warnings).chain(unoffered).collect();
+    let warnings: Vec<_> =
+        loaded.warnings.into_iter().chain(sources.warnings).chain(unoffered).chain(asked.warnings).collect();
+    let errors: Vec<_> = sources.errors.into_iter().chain(asked.errors).collect();
     let tools = sources.tools.tools().len();
-    let platforms = loaded.config.platforms.telegram.len();
+    let platforms = loaded.config.platforms.count();
     let summary = format!(
         "{}: {tools} tool{}, {platforms} chat account{}",
         loaded.config.file.as_ref().map_or_else(|| "built-in defaults".into(), |file| file.display().to_string()),
         if tools == 1 { "" } else { "s" },
         if platforms == 1 { "" } else { "s" },
     );
-    Said::findings(&sources.errors, &warnings, &summary, json!({ "tools": tools, "accounts": platforms }))
+    Said::findings(&errors, &warnings, &summary, json!({ "tools": tools, "accounts": platforms }))
 }
 
 /// Published tools that no chat and no program can reach, whoever asks.

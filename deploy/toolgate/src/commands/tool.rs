@@ -120,7 +120,7 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
 async fn start(config: &Config) -> Result<Running, Ended> {
     let stores = open_store(config).await?;
     let running = open(Origins::of(config), stores, settings(config)).await?;
-    running.start(Vec::new())?;
+    running.start();
     if running.is_ours().await {
         return Ok(running);
     }

@@ -20,7 +20,7 @@ use contract::Platform;
 pub use self::read::parse_duration;
 pub use self::{
     finding::{Finding, finding_at},
-    platforms::{Platforms, TelegramAccount},
+    platforms::{DiscordAccount, Platforms, SlackAccount, SlackEvents, TelegramAccount},
     secret::Secret,
     store::{Store, StoreSync},
 };

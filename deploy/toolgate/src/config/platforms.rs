@@ -9,57 +9,94 @@ use super::{
 /// The name of an account that was given none.
 pub const MAIN: &str = "main";
 
+/// What every account has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub name: String,
+    /// Another server in place of the platform's own, without a trailing slash.
+    pub api_url: Option<String>,
+    /// Where it stands in the file.
+    pub spot: Spot,
+}
+
 /// One Telegram bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TelegramAccount {
-    pub name: String,
+    pub named: Named,
     pub token: Secret,
-    /// Another server in place of the platform's own, without a trailing slash.
-    pub api_url: Option<String>,
+    /// Updates are sent to us; otherwise they are fetched.
+    pub webhook: Option<Webhook>,
 }
 
-/// All accounts that this version can serve.
+/// Where Telegram sends updates, and what it shows to be believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Webhook {
+    pub url: String,
+    pub secret: Secret,
+}
+
+/// One Discord bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscordAccount {
+    pub named: Named,
+    pub token: Secret,
+    pub application_id: Option<String>,
+    /// Another gateway socket than the one that the API names.
+    pub gateway_url: Option<String>,
+    /// As many as Discord recommends when nothing is said.
+    pub shards: Option<u32>,
+}
+
+/// One Slack app in one workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlackAccount {
+    pub named: Named,
+    pub bot_token: Secret,
+    pub events: SlackEvents,
+}
+
+/// How events come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SlackEvents {
+    Socket { app_token: Secret },
+    Http { signing_secret: Secret },
+}
+
+/// All accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Platforms {
+    pub discord: Vec<DiscordAccount>,
     pub telegram: Vec<TelegramAccount>,
+    pub slack: Vec<SlackAccount>,
 }
 
 impl Platforms {
     pub fn read(reader: &mut Reader, tree: Tree) -> Self {
         let mut platforms = Self::default();
         let Some(mut table) = reader.table("platforms", tree) else { return platforms };
+        if let Some(tree) = table.take("discord") {
+            platforms.discord = accounts(reader, "discord", tree, discord);
+        }
         if let Some(tree) = table.take("telegram") {
             platforms.telegram = accounts(reader, "telegram", tree, telegram);
         }
-        for (name, keys) in [("discord", DISCORD), ("slack", SLACK)] {
-            if let Some(tree) = table.take(name) {
-                let spot = tree.spot.clone();
-                accounts(reader, name, tree, |reader, table, _| inactive_account(reader, table, keys));
-                reader.warn(&spot, format!("'platforms.{name}' is not active in this version"));
-            }
+        if let Some(tree) = table.take("slack") {
+            platforms.slack = accounts(reader, "slack", tree, slack);
         }
         reader.finish(table);
         platforms
     }
-}
 
-/// A key of a platform that is checked and not used yet, and whether it holds a secret.
-type Keys = &'static [(&'static str, bool)];
-const DISCORD: Keys = &[("token", true), ("application_id", false), ("api_url", false), ("gateway_url", false)];
-const SLACK: Keys = &[
-    ("bot_token", true),
-    ("app_token", true),
-    ("signing_secret", true),
-    ("mode", false),
-    ("webhook", false),
-    ("api_url", false),
-];
+    pub fn count(&self) -> usize {
+        self.discord.len() + self.telegram.len() + self.slack.len()
+    }
+}
 
 fn accounts<T>(
     reader: &mut Reader,
     platform: &str,
     tree: Tree,
-    one: impl Fn(&mut Reader, &mut Table, String) -> Option<T>,
+    one: impl Fn(&mut Reader, &mut Table, Named) -> Option<T>,
 ) -> Vec<T> {
     let listed = matches!(tree.value, Value::List(_));
     let mut read = Vec::new();
@@ -73,7 +110,8 @@ fn accounts<T>(
             reader.error(&spot, format!("two accounts of '{platform}' are named '{name}'"));
         }
         names.push(name.clone());
-        read.extend(one(reader, &mut table, name));
+        let api_url = url(reader, &mut table, "api_url");
+        read.extend(one(reader, &mut table, Named { name, api_url, spot }));
         reader.finish(table);
     }
     read
@@ -95,48 +133,121 @@ fn account_name(reader: &mut Reader, table: &mut Table, listed: bool) -> Option<
     None
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Polling,
-    Webhook,
+/// What a `mode` means, and whether it was stated.
+fn mode<T: Copy>(reader: &mut Reader, table: &mut Table, words: &[(&str, T)]) -> Option<(T, Spot)> {
+    let path = table.name("mode");
+    let tree = table.take("mode")?;
+    reader.choice(&path, &tree, words).map(|mode| (mode, tree.spot))
 }
 
-fn telegram(reader: &mut Reader, table: &mut Table, name: String) -> Option<TelegramAccount> {
-    let (mode_path, hook_path, url_path) = (table.name("mode"), table.name("webhook"), table.name("api_url"));
-    if let Some(tree) = table.take("mode") {
-        let mode = reader.choice(&mode_path, &tree, &[("polling", Mode::Polling), ("webhook", Mode::Webhook)]);
-        if mode == Some(Mode::Webhook) {
-            reader.warn(&tree.spot, format!("'{mode_path}: webhook' is not active in this version; polling is used"));
+fn telegram(reader: &mut Reader, table: &mut Table, named: Named) -> Option<TelegramAccount> {
+    let mode = mode(reader, table, &[("polling", false), ("webhook", true)]);
+    let hook_path = table.name("webhook");
+    let webhook = table.take("webhook").map(|tree| (tree.spot.clone(), webhook(reader, &hook_path, tree)));
+    let webhook = match (mode, webhook) {
+        (Some((true, spot)), None) => {
+            reader.error(&spot, format!("'{hook_path}' is missing: {{ url: https://…, secret: env:NAME }}"));
+            None
         }
-    }
-    if let Some(tree) = table.take("webhook") {
-        let spot = tree.spot.clone();
-        webhook(reader, &hook_path, tree);
-        reader.warn(&spot, format!("'{hook_path}' is not active in this version; polling is used"));
-    }
-    let api_url = table.take("api_url").and_then(|tree| reader.url(&url_path, &tree));
+        (Some((false, _)), Some((spot, _))) => {
+            reader.error(&spot, format!("'{hook_path}' has no use where 'mode' is polling"));
+            None
+        }
+        (_, webhook) => webhook.and_then(|(_, webhook)| webhook),
+    };
     let token = required_secret(reader, table, "token")?;
-    Some(TelegramAccount { name, token, api_url })
+    Some(TelegramAccount { named, token, webhook })
 }
 
-fn webhook(reader: &mut Reader, path: &str, tree: Tree) {
-    let Some(mut table) = reader.table(path, tree) else { return };
-    if let Some(tree) = table.take("url") {
-        reader.url(&table.name("url"), &tree);
-    }
-    if let Some(tree) = table.take("secret") {
-        reader.secret(&table.name("secret"), &tree);
-    }
-    reader.finish(table);
-}
-
-fn inactive_account(reader: &mut Reader, table: &mut Table, keys: Keys) -> Option<()> {
-    for &(key, secret) in keys {
-        if let Some(tree) = table.take(key).filter(|_| secret) {
-            reader.secret(&table.name(key), &tree);
+fn webhook(reader: &mut Reader, path: &str, tree: Tree) -> Option<Webhook> {
+    let mut table = reader.table(path, tree)?;
+    let address = match table.take("url") {
+        Some(tree) => reader.url(&table.name("url"), &tree),
+        None => {
+            let spot = table.spot.clone();
+            reader.error(&spot, format!("'{path}.url' is missing: the address under which Telegram finds us"));
+            None
         }
+    };
+    let secret = required_secret(reader, &mut table, "secret");
+    reader.finish(table);
+    Some(Webhook { url: address?, secret: secret? })
+}
+
+fn discord(reader: &mut Reader, table: &mut Table, named: Named) -> Option<DiscordAccount> {
+    let application_id = snowflake(reader, table, "application_id");
+    let gateway_url = socket(reader, table, "gateway_url");
+    let shards_path = table.name("shards");
+    let shards = table.take("shards").and_then(|tree| {
+        let shards = reader.whole(&shards_path, &tree)?;
+        let fits = u32::try_from(shards).ok().filter(|shards| *shards <= 1_000);
+        if fits.is_none() {
+            reader.error(&tree.spot, format!("'{shards_path}' must be at most 1000"));
+        }
+        fits
+    });
+    let token = required_secret(reader, table, "token")?;
+    Some(DiscordAccount { named, token, application_id, gateway_url, shards })
+}
+
+/// An id of Discord. Written without quotes it is a number all the same.
+fn snowflake(reader: &mut Reader, table: &mut Table, key: &'static str) -> Option<String> {
+    let path = table.name(key);
+    let tree = table.take(key)?;
+    let text = reader.text(&path, &tree)?;
+    if text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(text);
     }
+    reader.error(&tree.spot, format!("'{path}' must be an id: digits, as the Developer Portal shows it"));
     None
+}
+
+fn socket(reader: &mut Reader, table: &mut Table, key: &'static str) -> Option<String> {
+    let path = table.name(key);
+    let tree = table.take(key)?;
+    let text = reader.text(&path, &tree)?;
+    let host = text.strip_prefix("ws://").or_else(|| text.strip_prefix("wss://"));
+    if host.is_some_and(|host| !host.is_empty() && !host.contains('@')) {
+        return Some(text.trim_end_matches('/').to_owned());
+    }
+    reader.error(&tree.spot, format!("'{path}' must be a URL such as ws://127.0.0.1:8080, without a user in it"));
+    None
+}
+
+fn slack(reader: &mut Reader, table: &mut Table, named: Named) -> Option<SlackAccount> {
+    let mode = mode(reader, table, &[("socket", false), ("events", true)]);
+    let spot = table.spot.clone();
+    let app_token = secret(reader, table, "app_token");
+    let signing_secret = secret(reader, table, "signing_secret");
+    let bot_token = required_secret(reader, table, "bot_token");
+    let events = match (mode.map(|(mode, _)| mode), app_token, signing_secret) {
+        (Some(true), _, Some(signing_secret)) | (None, None, Some(signing_secret)) => {
+            Some(SlackEvents::Http { signing_secret })
+        }
+        (Some(false) | None, Some(app_token), _) => Some(SlackEvents::Socket { app_token }),
+        (Some(true), _, None) => {
+            let path = table.name("signing_secret");
+            reader.error(&spot, format!("'{path}' is missing: with 'mode: events' it proves that Slack is who asks"));
+            None
+        }
+        (Some(false) | None, None, _) => {
+            let path = table.name("app_token");
+            let other = "or write 'mode: events' with a 'signing_secret'";
+            reader.error(&spot, format!("'{path}' is missing: Socket Mode needs it ({other})"));
+            None
+        }
+    };
+    Some(SlackAccount { named, bot_token: bot_token?, events: events? })
+}
+
+fn url(reader: &mut Reader, table: &mut Table, key: &'static str) -> Option<String> {
+    let path = table.name(key);
+    table.take(key).and_then(|tree| reader.url(&path, &tree))
+}
+
+fn secret(reader: &mut Reader, table: &mut Table, key: &'static str) -> Option<Secret> {
+    let path = table.name(key);
+    table.take(key).and_then(|tree| reader.secret(&path, &tree))
 }
 
 /// A secret that has to be there.

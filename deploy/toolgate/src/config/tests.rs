@@ -43,8 +43,6 @@ fn every_key_is_read_and_what_comes_later_is_said() {
     check(
         FULL,
         expect![[r#"
-            conf/toolgate.yaml:11:13: 'platforms.discord' is not active in this version
-            conf/toolgate.yaml:12:13: 'platforms.slack' is not active in this version
             conf/toolgate.yaml:13:8: 'audit' is not active in this version
             conf/toolgate.yaml:14:8: 'model' is not active in this version
             conf/toolgate.yaml:16:3: 'mcp_servers' is not active in this version
@@ -54,7 +52,7 @@ fn every_key_is_read_and_what_comes_later_is_said() {
     let config = read(FULL).unwrap().config;
     assert_eq!(config.tools, [Path::new("conf/tools/")]);
     assert_eq!(config.store.to_string(), "sqlite:conf/toolgate.db");
-    assert_eq!(config.platforms.telegram[0].name, "main");
+    assert_eq!(config.platforms.telegram[0].named.name, "main");
     assert_eq!(config.clients[0].tenant.as_deref(), Some("desktop"));
 }
 
@@ -132,23 +130,41 @@ fn a_list_of_accounts_needs_names_of_their_own() {
     );
     let config =
         read("platforms: { telegram: [{ name: a, token: env:A, api_url: 'http://127.0.0.1:1/t/' }] }").unwrap();
-    assert_eq!(config.config.platforms.telegram[0].api_url.as_deref(), Some("http://127.0.0.1:1/t"));
+    assert_eq!(config.config.platforms.telegram[0].named.api_url.as_deref(), Some("http://127.0.0.1:1/t"));
 }
 
 #[test]
-fn a_webhook_is_checked_and_said_to_be_not_active() {
+fn a_webhook_needs_address_and_secret() {
     check(
         "platforms: { telegram: { token: env:T, mode: webhook, webhook: { url: 'https://h/x', secret: literal } } }",
-        expect![[r#"
-            conf/toolgate.yaml:1:94: 'platforms.telegram.webhook.secret': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-        "#]],
+        expect![[r#""#]],
     );
+    check("platforms: { telegram: { token: env:T, mode: webhook } }", expect![[r#""#]]);
+    check("platforms: { telegram: { token: env:T, webhook: { secret: env:S } } }", expect![[r#""#]]);
     check(
-        "platforms: { telegram: { token: env:T, mode: webhook } }",
-        expect![[r#"
-        conf/toolgate.yaml:1:46: 'platforms.telegram.mode: webhook' is not active in this version; polling is used
-    "#]],
+        "platforms: { telegram: { token: env:T, mode: polling, webhook: { url: 'https://h/x', secret: env:S } } }",
+        expect![[r#""#]],
     );
+    let hooked = "platforms: { telegram: { token: env:T, webhook: { url: 'https://h/x/', secret: env:S } } }";
+    let config = read(hooked).unwrap().config;
+    assert_eq!(config.platforms.telegram[0].webhook.as_ref().unwrap().url, "https://h/x");
+}
+
+#[test]
+fn discord_and_slack_say_what_they_need() {
+    check(
+        "platforms: { discord: { token: env:T, application_id: app, shards: 0, gateway_url: 'http://h' } }",
+        expect![[r#""#]],
+    );
+    check("platforms: { slack: { bot_token: env:B } }", expect![[r#""#]]);
+    check("platforms: { slack: { bot_token: env:B, mode: events, app_token: env:A } }", expect![[r#""#]]);
+    check("platforms: { slack: { app_token: env:A } }", expect![[r#""#]]);
+    let events = "platforms: { slack: { bot_token: env:B, mode: events, signing_secret: env:S } }";
+    let config = read(events).unwrap().config;
+    assert!(matches!(config.platforms.slack[0].events, SlackEvents::Http { .. }));
+    let numbered = read("platforms: { discord: { token: env:T, application_id: 1234567890123456789, shards: 2 } }");
+    let account = &numbered.unwrap().config.platforms.discord[0];
+    assert_eq!((account.application_id.as_deref(), account.shards), (Some("1234567890123456789"), Some(2)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The playground: a page with a chat like Telegram's, the live call tree and things to try. Embedded; no build step.
+//! The playground: a page with chats like Discord's, Telegram's and Slack's, the live call tree and things to try. Embedded; no build step.
 //!
 //! | path | what |
 //! |---|---|
@@ -22,14 +22,20 @@ const HTML: &str = include_str!("../../demo/page/index.html");
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const FILES: &[(&str, &str, &str)] = &[
     ("style.css", "text/css; charset=utf-8", include_str!("../../demo/page/style.css")),
+    ("platforms.css", "text/css; charset=utf-8", include_str!("../../demo/page/platforms.css")),
     ("icon.svg", "image/svg+xml", include_str!("../../demo/page/icon.svg")),
     ("script.js", JAVASCRIPT, include_str!("../../demo/page/script.js")),
     ("api.js", JAVASCRIPT, include_str!("../../demo/page/api.js")),
     ("calls.js", JAVASCRIPT, include_str!("../../demo/page/calls.js")),
     ("chat.js", JAVASCRIPT, include_str!("../../demo/page/chat.js")),
+    ("commands.js", JAVASCRIPT, include_str!("../../demo/page/commands.js")),
     ("composer.js", JAVASCRIPT, include_str!("../../demo/page/composer.js")),
+    ("discord.js", JAVASCRIPT, include_str!("../../demo/page/discord.js")),
     ("dom.js", JAVASCRIPT, include_str!("../../demo/page/dom.js")),
     ("entities.js", JAVASCRIPT, include_str!("../../demo/page/entities.js")),
+    ("forms.js", JAVASCRIPT, include_str!("../../demo/page/forms.js")),
+    ("markdown.js", JAVASCRIPT, include_str!("../../demo/page/markdown.js")),
+    ("slack.js", JAVASCRIPT, include_str!("../../demo/page/slack.js")),
 ];
 
 /// What the page is told when it is served.
@@ -55,11 +61,16 @@ pub struct Pane {
 }
 
 impl Playground {
-    /// With a Telegram pane, served by the gateway itself.
+    /// With a pane for each platform, served by the gateway itself.
     pub fn new(simulators: impl Into<String>) -> Self {
-        let telegram = Pane { platform: "telegram".into(), title: "Telegram".into(), bot: "Toolgate".into() };
+        let pane = |platform: &str, title: &str| Pane {
+            platform: platform.into(),
+            title: title.into(),
+            bot: "Toolgate".into(),
+        };
+        let panes = vec![pane("telegram", "Telegram"), pane("discord", "Discord"), pane("slack", "Slack")];
         let people = ["you", "mia", "chen"].map(String::from).to_vec();
-        Self { gateway: String::new(), simulators: simulators.into(), panes: vec![telegram], people }
+        Self { gateway: String::new(), simulators: simulators.into(), panes, people }
     }
 
     /// The routes of the page, to be merged into the gateway's server.

@@ -50,7 +50,7 @@ pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, sho
     let stores = open_store(config).await?;
     let settings = dispatch::Settings { drain: Duration::from_secs(2), ..gateway::settings(config) };
     let running = gateway::open(origins, stores, settings).await?;
-    running.start(Vec::new())?;
+    running.start();
     if !running.is_ours().await {
         return Err(Ended::Again(TAKEN.into()));
     }

@@ -11,13 +11,17 @@ use crate::{
     demo::{page::Playground, services::Services},
     run::{
         Ended,
-        gateway::{self, TelegramAccount, asked_to_stop, open_store},
+        adapters::Account,
+        gateway::{self, asked_to_stop, open_store},
     },
     sources::Origins,
 };
 
-/// The token that the demo's bot shows the simulator; it opens nothing else.
-const TOKEN: &str = "123456789:demo-token-of-the-simulated-bot";
+/// The tokens that the demo's bots show the simulators; they open nothing else.
+const TELEGRAM_TOKEN: &str = "123456789:demo-token-of-the-simulated-bot";
+const DISCORD_TOKEN: &str = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GdEmoX.demo-token-of-the-simulated-bot-0";
+const SLACK_BOT_TOKEN: &str = "xoxb-100000000001-200000000001-demoTokenOfTheSimulatedBot";
+const SLACK_APP_TOKEN: &str = "xapp-1-A0DEMO00001-300000000001-demotokenofthesimulatedapp";
 
 /// What can be said on the command line.
 #[derive(Debug, Clone)]
@@ -51,19 +55,19 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     everybody_is_in_the_group(&sim);
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
-    let running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config)).await?;
-    let account =
-        TelegramAccount { name: "main".into(), token: TOKEN.into(), api_url: Some(format!("{}/telegram", sim.url)) };
+    let mut running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config)).await?;
+    running.connect(accounts(&sim.url));
     let web = running
         .serve(web::Config {
             listen: options.listen,
             admin: None,
             clients: Vec::new(),
             pages: Some(Playground::new(sim.url.clone()).routes()),
+            hooks: Some(running.hooks()),
             allowed_origins: Vec::new(),
         })
         .await?;
-    running.start(vec![account])?;
+    running.start();
     let places = Places {
         gateway: web.url.clone(),
         simulators: sim.url.clone(),
@@ -80,6 +84,18 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     sim.join().await;
     services.stop().await;
     Ok(())
+}
+
+/// One bot on each platform, at the simulators.
+fn accounts(simulators: &str) -> Vec<Account> {
+    let name = || crate::config::platforms::MAIN.to_owned();
+    let at = |path: &str| Some(format!("{simulators}{path}"));
+    let socket = slack::Mode::Socket { app_token: SLACK_APP_TOKEN.into() };
+    vec![
+        Account::Discord(discord::Config::new(name(), DISCORD_TOKEN.into(), at("/discord/api/v10"))),
+        Account::Telegram(telegram::Config::new(name(), TELEGRAM_TOKEN.into(), at("/telegram"))),
+        Account::Slack(slack::Config::new(name(), SLACK_BOT_TOKEN.into(), socket, at("/slack/api"))),
+    ]
 }
 
 /// So that whoever one speaks as may have messages sent to the group.
@@ -101,7 +117,9 @@ pub async fn simulators(listen: SocketAddr, json: bool) -> Result<(), Ended> {
     match json {
         true => println!("{}", serde_json::json!({ "simulators": sim.url })),
         false => {
-            println!("Telegram is simulated at {}/telegram, its control side is {}/control/telegram", sim.url, sim.url)
+            println!("  Discord   api_url {0}/discord/api/v10   people {0}/control/discord", sim.url);
+            println!("  Telegram  api_url {0}/telegram          people {0}/control/telegram", sim.url);
+            println!("  Slack     api_url {0}/slack/api         people {0}/control/slack", sim.url);
         }
     }
     asked_to_stop().await;

@@ -1,21 +1,21 @@
 //! The composition: stores, snapshot, gateway, adapters, HTTP.
 
-use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use contract::{Platform, records::Stores, seams::Condition};
+use axum::Router;
+use contract::records::Stores;
 use dispatch::{Gateway, Options, Settings};
 use endpoints::Endpoints;
-use futures_util::FutureExt;
 use secrecy::SecretString;
-use telegram::Telegram;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tools::watch::{Watch, watch};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use crate::{
     config::{Config, Secret, Store, StoreSync},
     run::{
         Ended,
+        adapters::{Account, Adapter, say_stopped},
         loader::{Loader, report},
     },
     sources::Origins,
@@ -26,17 +26,11 @@ pub struct Running {
     pub gateway: Gateway,
     pub stores: Stores,
     loader: Arc<Loader>,
+    connected: Vec<Adapter>,
     adapters: TaskTracker,
     /// Ends adapters and HTTP.
     intake: CancellationToken,
     _watch: Option<Watch>,
-}
-
-/// A Telegram account, with its token read.
-pub struct TelegramAccount {
-    pub name: String,
-    pub token: SecretString,
-    pub api_url: Option<String>,
 }
 
 /// Opens the configured store.
@@ -117,6 +111,7 @@ pub async fn open(origins: Origins, stores: Stores, settings: Settings) -> Resul
         gateway,
         stores,
         loader,
+        connected: Vec::new(),
         adapters: TaskTracker::new(),
         intake: CancellationToken::new(),
         _watch: None,
@@ -137,30 +132,39 @@ impl Running {
         }
     }
 
-    /// Starts the gateway and the adapters of these accounts.
-    pub fn start(&self, accounts: Vec<TelegramAccount>) -> Result<(), Ended> {
-        let mut adapters = Vec::new();
+    /// The adapters of these accounts, connected; one that cannot be right is said and left out.
+    pub fn connect(&mut self, accounts: Vec<Account>) {
         for account in accounts {
-            let config = telegram::Config::new(account.name.clone(), account.token, account.api_url);
-            match Telegram::new(config) {
+            let (platform, name) = (account.platform(), account.name().to_owned());
+            match Adapter::new(account) {
                 Ok(adapter) => {
-                    self.gateway.connect(Platform::Telegram, &account.name, adapter.clone(), adapter.clone());
-                    adapters.push((account.name, adapter));
+                    self.gateway.connect(platform, &name, adapter.outlet(), adapter.source());
+                    self.connected.push(adapter);
                 }
-                Err(stopped) => say_stopped(&self.gateway.health(), &account.name, &stopped),
+                Err(stopped) => say_stopped(&self.gateway.health(), platform, &name, &stopped),
             }
         }
+    }
+
+    /// Where platforms send events to us, below `/hooks`.
+    pub fn hooks(&self) -> Router {
+        self.connected.iter().filter_map(Adapter::hooks).fold(Router::new(), Router::merge)
+    }
+
+    /// Starts the gateway and the adapters.
+    pub fn start(&self) {
         self.gateway.start();
-        for (name, adapter) in adapters {
-            let (core, shutdown, health) = (self.gateway.core(), self.intake.clone(), self.gateway.health());
+        for adapter in &self.connected {
+            let (core, shutdown) = (self.gateway.core(), self.intake.clone());
+            self.adapters.spawn(adapter.clone().run(core, shutdown));
+            let (adapter, health, shutdown) = (adapter.clone(), self.gateway.health(), self.intake.clone());
             self.adapters.spawn(async move {
-                let ended = AssertUnwindSafe(telegram::run(adapter, core, shutdown)).catch_unwind().await;
-                if let Err(stopped) = ended.unwrap_or_else(|_| Err(crashed())) {
-                    say_stopped(&health, &name, &stopped);
+                tokio::select! {
+                    () = adapter.tell_missing(health) => {}
+                    () = shutdown.cancelled() => {}
                 }
             });
         }
-        Ok(())
     }
 
     /// Waits a little until turns can be run: one process at a time works on a store. False when another does.
@@ -200,18 +204,6 @@ impl Running {
         }
         info!("stopped");
     }
-}
-
-/// An adapter's end is a condition that operators see, with what to do; the others run on.
-fn say_stopped(health: &contract::Health, account: &str, stopped: &contract::Stopped) {
-    error!(account, why = stopped.why, steps = stopped.steps.join("; "), "the Telegram adapter stopped");
-    let words = format!("{}: {}", stopped.why, stopped.steps.join("; "));
-    health.set(&format!("telegram/{account}"), Condition::Stopped(words));
-}
-
-fn crashed() -> contract::Stopped {
-    let steps = vec!["restart the gateway; the log says where it crashed".to_owned()];
-    contract::Stopped { why: "the adapter crashed".into(), steps }
 }
 
 /// Waits for Ctrl+C or SIGTERM.

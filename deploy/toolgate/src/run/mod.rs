@@ -1,8 +1,10 @@
 //! What runs: the gateway put together from a configuration, and the commands that keep it running.
 //!
-//! Reading order: [`loader`] turns files into snapshots; [`gateway`] puts stores, snapshot and adapters together;
+//! Reading order: [`loader`] turns files into snapshots; [`adapters`] are the chat accounts;
+//! [`gateway`] puts stores, snapshot and adapters together;
 //! [`up`], [`demo`] and [`chat`] are the commands.
 
+pub mod adapters;
 pub mod chat;
 #[cfg(feature = "demo")]
 pub mod demo;

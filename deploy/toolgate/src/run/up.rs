@@ -8,7 +8,8 @@ use crate::{
     config::{Client, Config, Secret},
     run::{
         Ended,
-        gateway::{self, TelegramAccount, asked_to_stop, open_store, read},
+        adapters::accounts,
+        gateway::{self, asked_to_stop, open_store},
     },
     sources::Origins,
 };
@@ -19,18 +20,11 @@ pub async fn up(config: &Config, json: bool) -> Result<(), Ended> {
     let stores = open_store(config).await?;
     let mut running = gateway::open(Origins::of(config), stores, gateway::settings(config)).await?;
     running.watch();
-    let mut accounts = Vec::new();
-    for account in &config.platforms.telegram {
-        accounts.push(TelegramAccount {
-            name: account.name.clone(),
-            token: read(&account.token).await?,
-            api_url: account.api_url.clone(),
-        });
-    }
-    let platforms = accounts.len();
+    running.connect(accounts(&config.platforms).await?);
+    let platforms = config.platforms.count();
     // Before anything is fetched from a platform: where the port is taken, another gateway may be at work.
-    let web = running.serve(web_config(config)).await?;
-    running.start(accounts)?;
+    let web = running.serve(web::Config { hooks: Some(running.hooks()), ..web_config(config) }).await?;
+    running.start();
     let tools = running.gateway.snapshot().tools.tools().len();
     info!(url = web.url, store = %config.store, tools, platforms, "toolgate is up");
     if json {
@@ -50,6 +44,7 @@ fn web_config(config: &Config) -> web::Config {
         admin: config.admin_token.as_ref().map(token),
         clients: config.clients.iter().map(client).collect(),
         pages: None,
+        hooks: None,
         allowed_origins: Vec::new(),
     }
 }

@@ -40,10 +40,24 @@ const TABLE: &[(&str, &[&str])] = &[
     // Independent of what it tests: it shares no parsing and no rendering with the adapters.
     ("sim", &[]),
     ("testkit", &["contract", "policies", "tools", "endpoints", "dispatch", "store"]),
+    ("conformance", &["contract", "dispatch", "endpoints", "store", "telegram", "discord", "slack", "sim", "testkit"]),
     ("e2e", &[]),
     (
         "bench",
-        &["contract", "policies", "tools", "endpoints", "dispatch", "store", "telegram", "web", "sim", "testkit"],
+        &[
+            "contract",
+            "policies",
+            "tools",
+            "endpoints",
+            "dispatch",
+            "store",
+            "telegram",
+            "discord",
+            "slack",
+            "web",
+            "sim",
+            "testkit",
+        ],
     ),
 ];
 

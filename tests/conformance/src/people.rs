@@ -1,0 +1,220 @@
+//! The people's side of a simulator, over its control side: the same words on every platform.
+
+use std::time::{Duration, Instant};
+
+use contract::Platform;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+/// How long something may take to be seen.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// One thing that happened in a conversation, as a person sees it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Entry {
+    pub n: u64,
+    #[serde(default)]
+    pub conversation: String,
+    pub by: String,
+    #[serde(default)]
+    pub user: Option<String>,
+    /// `message`, `edit`, `delete`, `typing`, `reaction`, `private`, `modal`, `status`.
+    pub kind: String,
+    #[serde(default, deserialize_with = "id")]
+    pub message: Option<String>,
+    #[serde(default)]
+    pub text: String,
+    /// Who alone sees it.
+    #[serde(default)]
+    pub to: Option<String>,
+    #[serde(default, deserialize_with = "id")]
+    pub thread: Option<String>,
+    #[serde(default, deserialize_with = "id")]
+    pub reply_to: Option<String>,
+    #[serde(default)]
+    pub mentions: u64,
+    #[serde(default)]
+    pub buttons: Vec<Seen>,
+    #[serde(default)]
+    pub files: Vec<Value>,
+    #[serde(default)]
+    pub payload: Value,
+}
+
+/// A button as it is seen.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Seen {
+    pub id: String,
+    pub text: String,
+}
+
+/// Platforms write ids as numbers or as text.
+fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    })
+}
+
+impl Entry {
+    pub fn is_bot(&self) -> bool {
+        self.by == "bot"
+    }
+
+    /// What a person reads of the bot: a message, its newest text, or something for one person.
+    pub fn is_said(&self) -> bool {
+        self.is_bot() && matches!(self.kind.as_str(), "message" | "edit" | "private")
+    }
+
+    pub fn button(&self, text: &str) -> &Seen {
+        let found = self.buttons.iter().find(|button| button.text == text);
+        found.unwrap_or_else(|| panic!("no button '{text}' in {self:?}"))
+    }
+}
+
+/// Persons on a platform.
+#[derive(Clone)]
+pub struct People {
+    pub platform: Platform,
+    client: reqwest::Client,
+    base: String,
+}
+
+impl People {
+    pub fn new(platform: Platform, simulators: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self { platform, client: reqwest::Client::new(), base: format!("{simulators}/control/{platform}") }
+    }
+
+    /// What the control side answers; a refusal fails the test.
+    pub async fn post(&self, verb: &str, body: Value) -> Value {
+        let (status, answer) = self.try_post(verb, body.clone()).await;
+        assert!((200..300).contains(&status), "{verb} {body}: {status} {answer}");
+        answer
+    }
+
+    pub async fn try_post(&self, verb: &str, body: Value) -> (u16, Value) {
+        let url = format!("{}/{verb}", self.base);
+        let answer = self.client.post(url).json(&body).send().await.expect("the simulator answers");
+        let status = answer.status().as_u16();
+        (status, answer.json().await.unwrap_or_default())
+    }
+
+    pub async fn get(&self, path: &str) -> Value {
+        let answer = self.client.get(format!("{}/{path}", self.base)).send().await.expect("the simulator answers");
+        answer.json().await.expect("the simulator answers JSON")
+    }
+
+    /// Says something; the message's id.
+    pub async fn say(&self, conversation: &str, user: &str, text: &str) -> String {
+        self.say_with(conversation, user, text, json!({})).await
+    }
+
+    /// With further fields: `thread`, `reply_to`, `files`, `mention`, `bot`.
+    pub async fn say_with(&self, conversation: &str, user: &str, text: &str, more: Value) -> String {
+        let mut body = json!({ "conversation": conversation, "user": user, "text": text });
+        if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
+            body.extend(more);
+        }
+        text_of(&self.post("say", body).await["message"])
+    }
+
+    /// In a group, addressing the bot.
+    pub async fn mention(&self, conversation: &str, user: &str, text: &str) -> String {
+        self.say_with(conversation, user, text, json!({ "mention": true })).await
+    }
+
+    /// A command of the platform's own kind.
+    pub async fn command(&self, conversation: &str, user: &str, name: &str, args: Value) -> Value {
+        let body = json!({ "conversation": conversation, "user": user, "name": name, "args": args });
+        self.post("command", body).await
+    }
+
+    pub async fn press(&self, user: &str, entry: &Entry, button: &str) -> Value {
+        let id = &entry.button(button).id;
+        let message = entry.message.clone().expect("what has a button is a message");
+        let body = json!({ "conversation": entry.conversation, "user": user, "message": as_id(&message), "button": id });
+        self.post("press", body).await
+    }
+
+    pub async fn edit(&self, conversation: &str, user: &str, message: &str, text: &str) {
+        let body = json!({ "conversation": conversation, "user": user, "message": as_id(message), "text": text });
+        self.post("edit", body).await;
+    }
+
+    pub async fn fault(&self, fault: Value) {
+        self.post("fault", fault).await;
+    }
+
+    pub async fn transcript(&self, conversation: &str) -> Vec<Entry> {
+        let answer = self.get(&format!("transcript?conversation={}", encoded(conversation))).await;
+        serde_json::from_value(answer["entries"].clone()).unwrap_or_else(|cause| panic!("{cause}: {answer}"))
+    }
+
+    /// Waits for something of the bot.
+    pub async fn sees(&self, conversation: &str, fits: impl Fn(&Entry) -> bool) -> Entry {
+        let until = Instant::now() + SOON;
+        loop {
+            let entries = self.transcript(conversation).await;
+            if let Some(entry) = entries.iter().find(|entry| entry.is_bot() && fits(entry)) {
+                return entry.clone();
+            }
+            assert!(Instant::now() < until, "not seen in {conversation} of {}: {entries:#?}", self.platform);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits for words of the bot.
+    pub async fn reads(&self, conversation: &str, words: &str) -> Entry {
+        self.sees(conversation, |entry| entry.is_said() && entry.text.contains(words)).await
+    }
+
+    /// What the bot posted in a conversation, in order, as it stands now: edits replaced, deletions gone.
+    pub async fn chat(&self, conversation: &str) -> Vec<Entry> {
+        let mut shown: Vec<Entry> = Vec::new();
+        for entry in self.transcript(conversation).await.into_iter().filter(Entry::is_bot) {
+            match entry.kind.as_str() {
+                "message" | "private" => shown.push(entry),
+                "edit" => {
+                    if let Some(old) = shown.iter_mut().find(|old| old.message == entry.message) {
+                        *old = entry;
+                    } else {
+                        shown.push(entry);
+                    }
+                }
+                "delete" => shown.retain(|old| old.message != entry.message),
+                _ => {}
+            }
+        }
+        shown
+    }
+
+    pub async fn stats(&self) -> Value {
+        self.get("stats").await
+    }
+
+    /// Nobody was pinged, and the platform found nothing to blame.
+    pub async fn is_content(&self) {
+        let stats = self.stats().await;
+        assert_eq!(stats["violations"].as_array().map_or(0, Vec::len), 0, "{}: {:#}", self.platform, stats["violations"]);
+        assert_eq!(stats["mentions"].as_u64().unwrap_or_default(), 0, "{}: somebody was pinged", self.platform);
+    }
+}
+
+/// An id as the platform's control side takes it.
+fn as_id(id: &str) -> Value {
+    id.parse::<i64>().map_or_else(|_| Value::from(id), |number| match id.len() {
+        // Telegram's are small numbers; Discord's are text, since they are too large for a number of JavaScript.
+        1..=12 => Value::from(number),
+        _ => Value::from(id),
+    })
+}
+
+fn text_of(id: &Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
+}
+
+fn encoded(text: &str) -> String {
+    text.bytes().map(|b| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
