@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use contract::{Platform, text};
+use contract::{Locale, Platform, text};
 
 use crate::{
     ExecutionMode, PolicyLayer,
@@ -170,6 +170,7 @@ fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
         "turn_timeout",
         "result_chars",
         "messages_per_reply",
+        "messages_per_minute",
         "execution_mode",
     ];
     let modes = [("parallel", ExecutionMode::Parallel), ("sequential", ExecutionMode::Sequential)];
@@ -182,6 +183,7 @@ fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
             "turn_timeout" => limits.turn_timeout = duration(reader, value, &key.name),
             "result_chars" => limits.result_chars = reader.count(value, &key.name),
             "messages_per_reply" => limits.messages_per_reply = reader.count(value, &key.name),
+            "messages_per_minute" => limits.messages_per_minute = reader.count(value, &key.name),
             _ => limits.execution_mode = reader.word(value, &key.name, &modes),
         }
     }
@@ -211,11 +213,13 @@ const GATES: [(&str, Gate); 5] = [
 
 fn gating(reader: &mut Reader, names: &Names, tree: &Node) -> SomeGating {
     let mut gating = SomeGating::default();
-    for (key, value) in reader.fields(tree, "gating", &["groups", "direct", "bots", "edits", "allowlist"]) {
+    for (key, value) in reader.fields(tree, "gating", &["groups", "direct", "bots", "bot_turns", "edits", "allowlist"])
+    {
         match key.name.as_str() {
-            "groups" => gating.groups = gate(reader, value, &key.name),
-            "direct" => gating.direct = gate(reader, value, &key.name),
+            "groups" => gating.groups = reader.word(value, &key.name, &GATES),
+            "direct" => gating.direct = reader.word(value, &key.name, &GATES),
             "bots" => gating.bots = reader.boolean(value, &key.name),
+            "bot_turns" => gating.bot_turns = reader.count(value, &key.name),
             "edits" => gating.edits = reader.boolean(value, &key.name),
             _ => gating.allowlist = Some(names.list(reader, value, "gating.allowlist", Takes::Both)),
         }
@@ -223,19 +227,15 @@ fn gating(reader: &mut Reader, names: &Names, tree: &Node) -> SomeGating {
     gating
 }
 
-fn gate(reader: &mut Reader, tree: &Node, what: &str) -> Option<Gate> {
-    let gate = reader.word(tree, what, &GATES);
-    if gate == Some(Gate::Pairing) {
-        reader.warn(tree.at, format!("'pairing' is {NOT_ACTIVE}: only 'gating.allowlist' is heard"), None);
-    }
-    gate
-}
+/// Languages by their tags; `auto` follows the person.
+const LOCALES: [(&str, Option<Locale>); 3] =
+    [("auto", None), (Locale::En.as_str(), Some(Locale::En)), (Locale::ZhHans.as_str(), Some(Locale::ZhHans))];
 
 fn replies(reader: &mut Reader, tree: &Node) -> SomeReplies {
     let mut replies = SomeReplies::default();
     let known = ["detail", "reference", "private_errors", "mentions", "locale"];
     for (key, value) in reader.fields(tree, "replies", &known) {
-        if key.name != "reference" {
+        if key.name == "detail" {
             reader.warn(key.at, format!("'replies.{}' is {NOT_ACTIVE}", key.name), None);
         }
         match key.name.as_str() {
@@ -245,10 +245,7 @@ fn replies(reader: &mut Reader, tree: &Node) -> SomeReplies {
             "reference" => replies.reference = reader.boolean(value, &key.name),
             "private_errors" => replies.private_errors = reader.boolean(value, &key.name),
             "mentions" => replies.mentions = Some(mentions(reader, value)),
-            _ => {
-                let tag = reader.text(value, &key.name).map(str::to_owned);
-                replies.locale = tag.map(|tag| (tag != "auto").then_some(tag));
-            }
+            _ => replies.locale = reader.word(value, &key.name, &LOCALES),
         }
     }
     replies

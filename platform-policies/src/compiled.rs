@@ -186,6 +186,7 @@ impl Compiled {
             turn_timeout: least.turn_timeout.unwrap_or(d.turn_timeout),
             result_chars: least.result_chars.unwrap_or(d.result_chars),
             messages_per_reply: least.messages_per_reply.unwrap_or(d.messages_per_reply),
+            messages_per_minute: least.messages_per_minute.unwrap_or(d.messages_per_minute),
             execution_mode: least.execution_mode.unwrap_or(d.execution_mode),
         }
     }
@@ -198,6 +199,7 @@ impl Compiled {
             to.groups = from.groups.unwrap_or(to.groups);
             to.direct = from.direct.unwrap_or(to.direct);
             to.bots = from.bots.unwrap_or(to.bots);
+            to.bot_turns = from.bot_turns.unwrap_or(to.bot_turns);
             to.edits = from.edits.unwrap_or(to.edits);
             to.listed = from.allowlist.as_ref().map_or(to.listed, |who| any(who, caller));
             let (to, from) = (&mut manner.replies, &block.replies);
@@ -205,9 +207,7 @@ impl Compiled {
             to.reference = from.reference.unwrap_or(to.reference);
             to.private_errors = from.private_errors.unwrap_or(to.private_errors);
             to.mentions = from.mentions.unwrap_or(to.mentions);
-            if let Some(locale) = &from.locale {
-                to.locale.clone_from(locale);
-            }
+            to.locale = from.locale.unwrap_or(to.locale);
         }
         manner
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use contract::Locale;
+
 /// Numbers that bound a turn; of several layers the least counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -11,6 +13,8 @@ pub struct Limits {
     pub turn_timeout: Duration,
     pub result_chars: u32,
     pub messages_per_reply: u32,
+    /// Of one person to one account of a chat platform.
+    pub messages_per_minute: u32,
     /// Sequential when any layer says so.
     pub execution_mode: ExecutionMode,
 }
@@ -24,6 +28,7 @@ impl Default for Limits {
             turn_timeout: Duration::from_secs(300),
             result_chars: 24_000,
             messages_per_reply: 5,
+            messages_per_minute: 60,
             execution_mode: ExecutionMode::Parallel,
         }
     }
@@ -51,6 +56,8 @@ pub struct Gating {
     pub direct: Gate,
     /// Whether messages of other bots are heard.
     pub bots: bool,
+    /// How many turns bots may cause in a row in one conversation before a person has to speak there.
+    pub bot_turns: u32,
     /// Whether an edited message is a new turn.
     pub edits: bool,
     /// Whether `gating.allowlist` names this caller or this conversation.
@@ -59,22 +66,32 @@ pub struct Gating {
 
 impl Default for Gating {
     fn default() -> Self {
-        Self { groups: Gate::Mention, direct: Gate::Everyone, bots: false, edits: false, listed: false }
+        Self { groups: Gate::Mention, direct: Gate::Everyone, bots: false, bot_turns: 4, edits: false, listed: false }
     }
 }
 
 impl Gating {
     /// Whether a message is for us: `direct` when nobody else is in the conversation, `addressed` when it mentions
     /// us, replies to us or is a command.
-    pub fn admits(&self, direct: bool, addressed: bool) -> bool {
-        match if direct { self.direct } else { self.groups } {
+    pub fn admission(&self, direct: bool, addressed: bool) -> Admission {
+        let heard = match if direct { self.direct } else { self.groups } {
             Gate::Everyone => true,
             Gate::Mention => direct || addressed,
-            // Pairing adds to the list, once it can be done; until then the list alone counts.
+            Gate::Pairing if !self.listed && (direct || addressed) => return Admission::IfPaired,
             Gate::Allowlist | Gate::Pairing => self.listed && (direct || addressed),
             Gate::Nobody => false,
-        }
+        };
+        if heard { Admission::Heard } else { Admission::NotHeard }
     }
+}
+
+/// What the gate says of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    Heard,
+    NotHeard,
+    /// Heard when an operator has let the sender in; else the sender may ask for it.
+    IfPaired,
 }
 
 /// Who is heard in one kind of conversation.
@@ -85,6 +102,7 @@ pub enum Gate {
     Mention,
     /// People and conversations that `gating.allowlist` names, when they address us.
     Allowlist,
+    /// As the allowlist, and people whom an operator let in by the code that they were shown.
     Pairing,
     Nobody,
 }
@@ -98,8 +116,8 @@ pub struct Replies {
     /// Whether errors go to the sender alone where the platform can.
     pub private_errors: bool,
     pub mentions: Mentions,
-    /// A language tag; nothing when it follows the person.
-    pub locale: Option<String>,
+    /// Nothing when it follows the person.
+    pub locale: Option<Locale>,
 }
 
 impl Default for Replies {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::{Caller, Finding, Platform};
+use contract::{Caller, Finding, Locale, Platform};
 
 use crate::{
     ExecutionMode, PolicyLayer, Rule, ToolFacts,
@@ -139,6 +139,7 @@ pub(crate) struct SomeLimits {
     pub turn_timeout: Option<std::time::Duration>,
     pub result_chars: Option<u32>,
     pub messages_per_reply: Option<u32>,
+    pub messages_per_minute: Option<u32>,
     pub execution_mode: Option<ExecutionMode>,
 }
 
@@ -154,6 +155,7 @@ impl SomeLimits {
         least(&mut self.turn_timeout, other.turn_timeout);
         least(&mut self.result_chars, other.result_chars);
         least(&mut self.messages_per_reply, other.messages_per_reply);
+        least(&mut self.messages_per_minute, other.messages_per_minute);
         least(&mut self.execution_mode, other.execution_mode);
     }
 }
@@ -164,6 +166,7 @@ pub(crate) struct SomeGating {
     pub groups: Option<Gate>,
     pub direct: Option<Gate>,
     pub bots: Option<bool>,
+    pub bot_turns: Option<u32>,
     pub edits: Option<bool>,
     pub allowlist: Option<Vec<Who>>,
 }
@@ -176,7 +179,7 @@ pub(crate) struct SomeReplies {
     pub private_errors: Option<bool>,
     pub mentions: Option<Mentions>,
     /// Within: nothing for `auto`.
-    pub locale: Option<Option<String>>,
+    pub locale: Option<Option<Locale>>,
 }
 
 /// A person, a role or a channel, by the platform's id.

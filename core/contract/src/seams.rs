@@ -95,16 +95,19 @@ pub trait Catalog: Send + Sync {
 /// The commands that a caller may use.
 #[derive(Debug, Clone, Default)]
 pub struct Menu {
+    /// Built-ins, then tools by name: where a platform takes fewer, the first ones count.
     pub items: Vec<MenuItem>,
     /// The same for the same commands, over restarts.
     pub digest: Option<Digest>,
 }
 
 /// A command: a tool of the caller's view, or a built-in.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MenuItem {
     pub name: String,
     pub description: String,
+    /// The tool's toolset, for platforms that group commands; empty for a built-in.
+    pub toolset: Arc<str>,
     /// JSON Schema of its arguments.
     pub parameters: Arc<Value>,
 }
@@ -218,7 +221,8 @@ pub enum Op<'a> {
     /// The newest text of an answer in the making; posts when there is no receipt.
     Draft(Option<&'a Receipt>, &'a Part),
     Remove(&'a Receipt),
-    /// Was this key posted? `Refused(Unsupported)` where it cannot be looked up.
+    /// Was this key posted? `Refused(Gone)`: looked for, and it is not there, so that posting it is no repeat;
+    /// `Refused(Unsupported)` where it cannot be looked up.
     Find,
 }
 

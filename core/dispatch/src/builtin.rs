@@ -2,14 +2,16 @@
 
 use std::sync::Weak;
 
-use contract::{Content, Node, TurnId, seams::Condition};
+use contract::{Content, Locale, Node, TurnId, seams::Condition};
+use words::{Line, line};
 
 use crate::{
     commands::{BUILTINS, Builtin},
     gateway::Inner,
-    intake::same_person,
     planner::TurnView,
-    say, tree,
+    say,
+    signals::same_person,
+    tree,
 };
 
 /// Answers built-in commands.
@@ -24,7 +26,7 @@ impl Desk {
             Builtin::Start => text(start(turn)),
             Builtin::Help => text(help(turn)),
             Builtin::Tools(word) => text(tools(turn, word)),
-            Builtin::Stop => text("Nothing of yours is running here.".into()),
+            Builtin::Stop => text(line(Line::NothingOfYours, turn.locale)),
             Builtin::New => new(&inner, turn).await,
             Builtin::Status => text(status(&inner, turn)),
             Builtin::Trace(reference) => trace(&inner, turn, reference).await,
@@ -38,14 +40,12 @@ fn text(markdown: String) -> Vec<Content> {
 }
 
 fn start(turn: &TurnView<'_>) -> String {
-    format!("Hello. I run tools for you and tell you what became of them.\n\n{}", help(turn))
+    format!("{}\n\n{}", line(Line::Hello, turn.locale), help(turn))
 }
 
 fn help(turn: &TurnView<'_>) -> String {
     let list = turn.snapshot.list(turn.caller);
-    let mut out = String::from(
-        "Write a command: `/name value` or `/name key=value`. Several commands on lines of their own run at once.\n\n",
-    );
+    let mut out = format!("{}\n\n", line(Line::HowToWrite, turn.locale));
     let shown = list.tools.iter().take(8);
     for tool in shown {
         out.push_str(&format!(
@@ -55,15 +55,19 @@ fn help(turn: &TurnView<'_>) -> String {
         ));
     }
     match list.tools.len() {
-        0 => out.push_str("No tool can be used here at present.\n"),
-        n if n > 8 => out.push_str(&format!("- and {} more: /tools\n", n - 8)),
+        0 => out.push_str(&format!("{}\n", line(Line::NoTools, turn.locale))),
+        n if n > 8 => out.push_str(&format!("- {}\n", words::more_tools(n - 8, turn.locale))),
         _ => {}
     }
-    out.push_str("\nAnd of myself:\n\n");
+    out.push_str(&format!("\n{}\n\n", line(Line::OfMyself, turn.locale)));
     for (name, help) in BUILTINS.iter().take(6) {
-        out.push_str(&format!("- /{name} — {}\n", say::escape(help)));
+        out.push_str(&format!("- /{name} — {}\n", say::escape(&builtins_help(name, help, turn.locale))));
     }
     out
+}
+
+fn builtins_help(name: &str, english: &str, locale: Locale) -> String {
+    words::builtin(name, locale).unwrap_or_else(|| english.to_owned())
 }
 
 fn tools(turn: &TurnView<'_>, word: &str) -> String {
@@ -81,18 +85,15 @@ fn tools(turn: &TurnView<'_>, word: &str) -> String {
         ));
     }
     match out.is_empty() {
-        true if word.is_empty() => "No tool can be used here at present.".into(),
-        true => format!(
-            "No tool here has to do with `{}`. Send /tools for all.",
-            contract::text::one_line(&word, 40).replace('`', "'")
-        ),
+        true if word.is_empty() => line(Line::NoTools, turn.locale),
+        true => words::no_tool_matches(&contract::text::one_line(&word, 40).replace('`', "'"), turn.locale),
         false => out,
     }
 }
 
 async fn new(inner: &Inner, turn: &TurnView<'_>) -> Vec<Content> {
     match inner.stores.sessions.reset(&turn.record.session).await {
-        Ok(()) => text("A new conversation. What was said before is not used any more.".into()),
+        Ok(()) => text(line(Line::NewConversation, turn.locale)),
         Err(error) => {
             let failure = contract::Failure::new(contract::Code::Store, "the conversation could not be reset just now")
                 .cause(contract::Private::new(error.to_string()));
@@ -105,22 +106,23 @@ fn status(inner: &Inner, turn: &TurnView<'_>) -> String {
     let session = contract::SessionKey::of(&turn.record.message.address);
     let running = inner.running.of_session(&session, turn.record.id);
     let mut out = match running.len() {
-        0 => "Nothing runs in this conversation.\n".to_owned(),
-        _ => "Running in this conversation:\n\n".to_owned(),
+        0 => format!("{}\n", line(Line::NothingRuns, turn.locale)),
+        _ => format!("{}\n\n", line(Line::Running, turn.locale)),
     };
     for (id, asked, seconds) in &running {
-        out.push_str(&format!("- {} ({seconds} s, `{id}`)\n", say::escape(asked)));
+        let line = words::running(&say::escape(asked), *seconds, &id.to_string(), turn.locale);
+        out.push_str(&format!("- {line}\n"));
     }
     match inner.lanes.waiting(&session) {
         0 => {}
-        1 => out.push_str("\n1 message waits behind it.\n"),
-        n => out.push_str(&format!("\n{n} messages wait behind it.\n")),
+        n => out.push_str(&format!("\n{}\n", words::waiting(n, turn.locale))),
     }
     let troubled = inner.health.all().into_iter().filter(|(_, c)| *c != Condition::Ready).count();
-    match troubled {
-        0 => out.push_str("\nThe gateway is well."),
-        n => out.push_str(&format!("\n{n} parts of the gateway need attention; an operator sees which.")),
-    }
+    out.push('\n');
+    out.push_str(&match troubled {
+        0 => line(Line::AllWell, turn.locale),
+        n => words::troubled(n, turn.locale),
+    });
     out
 }
 
@@ -130,7 +132,7 @@ async fn trace(inner: &Inner, turn: &TurnView<'_>, reference: &str) -> Vec<Conte
     let Ok(id) = reference.parse::<TurnId>() else { return missing() };
     let nodes = match inner.tree(id).await {
         Ok(nodes) => nodes,
-        Err(_) => return text("The call trees cannot be read just now; try again in a moment.".into()),
+        Err(_) => return text(line(Line::TreesUnreadable, turn.locale)),
     };
     let Some(root) = nodes.iter().find(|n| n.place.is_some()) else { return missing() };
     let operator = turn.caller.platform == contract::Platform::Console;

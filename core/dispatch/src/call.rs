@@ -9,7 +9,8 @@ use std::sync::{
 };
 
 use contract::{
-    Address, Call, CallId, CallPath, Caller, Code, Digest, Failure, Node, NodeKind, Outcome, Reply, SessionKey, TurnId,
+    Address, Call, CallId, CallPath, Caller, Code, Digest, Failure, Locale, Node, NodeKind, Outcome, Reply, SessionKey,
+    TurnId,
     records::{Change, ChangeError, Delivery, DeliveryState, End, Entry},
     seams::Fence,
 };
@@ -42,6 +43,8 @@ pub(crate) struct TurnCx {
     pub address: Option<Address>,
     pub snapshot: Arc<Snapshot>,
     pub limits: policies::Limits,
+    /// The language of what is said.
+    pub locale: Locale,
     /// How often the turn was taken up again.
     pub life: u32,
     pub cancel: CancellationToken,

@@ -4,8 +4,9 @@
 //! Several commands on lines of their own are one batch. Allowed precedes well-formed: arguments are read only
 //! once the tool is known to be in the caller's view, so reading is a step apart from splitting.
 
-use contract::{Failure, Problem, TurnId, failure::PROBLEMS_MAX};
+use contract::{Action, Failure, Kind, Locale, Problem, TurnId, failure::PROBLEMS_MAX};
 use serde_json::{Map, Value};
+use words::{Line, line};
 
 /// One command of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,11 @@ pub enum Command {
     Tool {
         name: String,
         rest: String,
+    },
+    /// A tool's name, with arguments that the platform collected one by one: values keep their types.
+    Filled {
+        name: String,
+        args: Map<String, Value>,
     },
 }
 
@@ -30,6 +36,74 @@ pub enum Builtin {
     Status,
     /// A press of Details.
     Details(TurnId),
+}
+
+impl Builtin {
+    /// Whether its answer is for the one who asked alone, where a platform can do that.
+    pub fn is_private(&self) -> bool {
+        match self {
+            Self::Start
+            | Self::Help
+            | Self::Tools(_)
+            | Self::Trace(_)
+            | Self::Stop
+            | Self::Status
+            | Self::Details(_) => true,
+            // It concerns everybody in the conversation.
+            Self::New => false,
+        }
+    }
+}
+
+/// The commands that something a person did stands for, or nothing when it is free text.
+pub fn of(kind: &Kind) -> Option<Vec<Command>> {
+    match kind {
+        Kind::Text { text } | Kind::Edit { text } => read(text),
+        Kind::Command { name, args } | Kind::Form { name, args } => Some(vec![filled(name, args)]),
+        Kind::Press { data } => match data.parse() {
+            Ok(Action::Details(of)) => Some(vec![Command::Builtin(Builtin::Details(of))]),
+            Ok(Action::Cancel(_) | Action::TryAgain(_)) | Err(_) => None,
+        },
+        Kind::Reaction { .. } => None,
+    }
+}
+
+fn filled(name: &str, args: &Map<String, Value>) -> Command {
+    let word = |key: &str| match args.get(key) {
+        Some(Value::String(text)) => text.trim().to_owned(),
+        Some(Value::Null) | None => String::new(),
+        Some(value) => value.to_string(),
+    };
+    match command(name.to_ascii_lowercase(), "") {
+        Command::Builtin(Builtin::Tools(_)) => Command::Builtin(Builtin::Tools(word("word"))),
+        Command::Builtin(Builtin::Trace(_)) => Command::Builtin(Builtin::Trace(word("reference"))),
+        builtin @ Command::Builtin(_) => builtin,
+        Command::Tool { name, .. } | Command::Filled { name, .. } => Command::Filled { name, args: args.clone() },
+    }
+}
+
+/// Arguments by name as an object: `range.start` is the field `start` of `range`, unless the tool has a parameter of
+/// that very name.
+pub fn nested(args: &Map<String, Value>, parameters: &Value) -> Map<String, Value> {
+    let properties = parameters.get("properties").and_then(Value::as_object);
+    let known = |key: &str| properties.is_some_and(|p| p.contains_key(key));
+    let mut object = Map::new();
+    for (key, value) in args {
+        match key.split_once('.').filter(|(outer, _)| !known(key) && known(outer)) {
+            Some((outer, inner)) => match object.entry(outer).or_insert_with(|| Value::Object(Map::new())) {
+                Value::Object(fields) => {
+                    fields.insert(inner.to_owned(), value.clone());
+                }
+                _ => {
+                    object.insert(key.clone(), value.clone());
+                }
+            },
+            None => {
+                object.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    object
 }
 
 /// Name and one line of help for each built-in, in the order in which people are shown them.
@@ -318,15 +392,12 @@ impl<'a> Filling<'a> {
 }
 
 /// What is said to free text where no model plans: the nearest tools and how to call them.
-pub fn nothing_to_run(nearest: &[(&str, String)]) -> String {
+pub fn nothing_to_run(nearest: &[(&str, String)], locale: Locale) -> String {
     if nearest.is_empty() {
-        return "I run commands here. Send /help to see what can be done.".into();
+        return line(Line::NothingToRun, locale);
     }
-    let lines: Vec<_> = nearest.iter().map(|(_, usage)| format!("- `{usage}`")).collect();
-    format!(
-        "I run commands here. Perhaps one of these is what you look for:\n\n{}\n\nSend /tools to see them all.",
-        lines.join("\n")
-    )
+    let usages: Vec<_> = nearest.iter().map(|(_, usage)| format!("- `{usage}`")).collect();
+    format!("{}\n\n{}\n\n{}", line(Line::NearTools, locale), usages.join("\n"), line(Line::AllTools, locale))
 }
 
 #[cfg(test)]
@@ -341,6 +412,7 @@ mod tests {
             .into_iter()
             .map(|c| match c {
                 Command::Tool { name, rest } => (name, rest),
+                Command::Filled { name, args } => (name, Value::Object(args).to_string()),
                 Command::Builtin(b) => (format!("{b:?}"), String::new()),
             })
             .collect()
@@ -362,6 +434,29 @@ mod tests {
             read.iter().map(|(n, r)| format!("{n}|{r}")).collect::<Vec<_>>(),
             ["sleep|50", "sleep|60", "weather_query|city=上海"]
         );
+    }
+
+    #[test]
+    fn collected_arguments_keep_their_types_and_built_ins_take_theirs() {
+        let filled = |name: &str, args: Value| {
+            let Value::Object(args) = args else { panic!("an object") };
+            of(&Kind::Command { name: name.into(), args }).unwrap()
+        };
+        let Value::Object(args) = json!({"ms": 5}) else { panic!("an object") };
+        assert_eq!(filled("Sleep", json!({"ms": 5})), [Command::Filled { name: "sleep".into(), args }]);
+        assert_eq!(filled("tools", json!({"word": " sky "})), [Command::Builtin(Builtin::Tools("sky".into()))]);
+        assert_eq!(filled("trace", json!({"reference": 7})), [Command::Builtin(Builtin::Trace("7".into()))]);
+        assert_eq!(filled("stop", json!({})), [Command::Builtin(Builtin::Stop)]);
+    }
+
+    #[test]
+    fn a_field_of_an_object_is_named_with_a_dot() {
+        let parameters = json!({"properties": {"range": {"type": "object"}, "a.b": {"type": "string"}}});
+        let Value::Object(args) = json!({"range.start": 1, "range.end": 2, "a.b": "x", "c.d": "y"}) else {
+            panic!("an object")
+        };
+        let nested = Value::Object(nested(&args, &parameters));
+        assert_eq!(nested, json!({"range": {"start": 1, "end": 2}, "a.b": "x", "c.d": "y"}));
     }
 
     #[test]

@@ -15,9 +15,8 @@ use std::{
 };
 
 use contract::{
-    Address, Code, Content, DeliveryKey, Op, Part, Receipt, Reply, SessionKey, TurnId,
+    Address, Audience, Code, Content, DeliveryError, DeliveryKey, Op, Part, Receipt, Reply, SessionKey, TurnId, Why,
     records::{Change, Delivery, DeliveryState, Record},
-    reply::DUPLICATE_MARK,
     seams::Fence,
 };
 use futures_util::FutureExt;
@@ -32,6 +31,7 @@ use send::{SEND_DEADLINE, Sent, pause, send};
 use crate::{
     call::{TurnCx, new_delivery},
     gateway::{Connected, Inner},
+    progress::draft_key,
     turn::{Over, now_ms, persist_of},
 };
 
@@ -129,6 +129,11 @@ impl Job {
     /// Whether it is a turn's own reply of which nothing has arrived, not even that it cannot be shown.
     fn recorded_and_untold(&self) -> bool {
         self.is_turns_own() && self.delivery.receipts.is_empty() && !self.last_resort
+    }
+
+    /// Whether the answer is for one person alone and cannot take the place of what everybody saw of its progress.
+    fn is_beside_its_draft(&self) -> bool {
+        self.reply.audience == Audience::Sender
     }
 
     fn is_turns_own(&self) -> bool {
@@ -273,7 +278,13 @@ async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Resu
         DeliveryState::Done | DeliveryState::Failed(_) => return Ok(()),
     };
     if std::mem::take(&mut job.doubtful) {
-        match doubt(connected, job, n).await {
+        let key = DeliveryKey { turn: job.turn, n: job.delivery.n, part: n };
+        let doubt = match n == 0 && job.delivery.draft.is_some() && !job.is_beside_its_draft() {
+            // Replacing again changes nothing.
+            true => Doubt::Harmless,
+            false => doubt(inner, connected, job, &key).await?,
+        };
+        match doubt {
             Doubt::Arrived(receipt) => {
                 keep_receipt(job, n, receipt);
                 n += 1;
@@ -309,6 +320,7 @@ async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Resu
             write(inner, job, &[Change::Delivery(job.delivery.clone())]).await?;
         }
     }
+    remove_draft(connected, job).await;
     Ok(())
 }
 
@@ -352,8 +364,9 @@ fn go_on_from(connected: &Connected, job: &mut Job, n: u32) -> u32 {
 /// Says that what follows may have arrived already. False when it has to be rendered again first.
 async fn announced(inner: &Arc<Inner>, connected: &Connected, job: &mut Job, n: u32) -> Result<bool, Stop> {
     let words = Reply {
-        content: vec![Content::Plain(DUPLICATE_MARK.into())],
+        content: vec![Content::Plain(words::maybe_repeated(job.reply.locale))],
         audience: job.reply.audience,
+        locale: job.reply.locale,
         ..Reply::default()
     };
     let Some(part) = connected.outlet.render(&words, &job.delivery.to).into_iter().next() else { return Ok(true) };
@@ -406,18 +419,41 @@ enum Doubt {
     Arrived(Receipt),
     /// Sent again, with the mark.
     Open,
-    /// Replacing again changes nothing.
+    /// It is not there: sending it is no repeat.
     Harmless,
 }
 
-async fn doubt(connected: &Connected, job: &Job, n: u32) -> Doubt {
-    if n == 0 && job.delivery.draft.is_some() {
-        return Doubt::Harmless;
+/// How often a platform that asks to wait, or is not reached, is asked whether it has a message.
+const LOOKS_MAX: u32 = 4;
+/// The longest wait for that; beyond it the message is sent again with the mark.
+const LOOK_WAIT_MAX: Duration = Duration::from_secs(30);
+
+async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: &DeliveryKey) -> Result<Doubt, Stop> {
+    for look in 1..=LOOKS_MAX {
+        let finding = connected.outlet.send(&job.delivery.to, Op::Find, key);
+        let wait = match tokio::time::timeout(SEND_DEADLINE, finding).await {
+            Ok(Ok(receipt)) => return Ok(Doubt::Arrived(receipt)),
+            Ok(Err(DeliveryError::Refused(Why::Gone))) => return Ok(Doubt::Harmless),
+            Ok(Err(DeliveryError::Refused(_))) | Err(_) => return Ok(Doubt::Open),
+            Ok(Err(DeliveryError::Wait { until, .. })) => {
+                until.duration_since(std::time::SystemTime::now()).unwrap_or_default()
+            }
+            Ok(Err(DeliveryError::NotSent(_) | DeliveryError::Unsure(_))) => Duration::from_secs(u64::from(look)),
+        };
+        if look == LOOKS_MAX || wait > LOOK_WAIT_MAX {
+            return Ok(Doubt::Open);
+        }
+        pause(inner, wait).await?;
     }
-    let key = DeliveryKey { turn: job.turn, n: job.delivery.n, part: n };
-    let finding = connected.outlet.send(&job.delivery.to, Op::Find, &key);
-    match tokio::time::timeout(SEND_DEADLINE, finding).await {
-        Ok(Ok(receipt)) => Doubt::Arrived(receipt),
-        Ok(Err(_)) | Err(_) => Doubt::Open,
+    Ok(Doubt::Open)
+}
+
+/// What showed the progress to everybody goes away once the answer is there for one person.
+async fn remove_draft(connected: &Connected, job: &mut Job) {
+    let Some(draft) = job.delivery.draft.take_if(|_| job.reply.audience == Audience::Sender) else { return };
+    let key = draft_key(job.turn);
+    let removing = connected.outlet.send(&job.delivery.to, Op::Remove(&draft), &key);
+    if !matches!(tokio::time::timeout(SEND_DEADLINE, removing).await, Ok(Ok(_))) {
+        warn!(turn = %job.turn, "the progress message could not be taken away");
     }
 }

@@ -25,9 +25,12 @@ use tracing::warn;
 use crate::{
     builtin::Desk,
     delivery::Deliveries,
+    gate::Gate,
+    indicators::{self, Indicators},
     intake, invoke,
     lane::Lanes,
     mend,
+    pairing::{self, NotPaired, Paired, Pairing, Pairings},
     planner::{Commands, Planner},
     recovery::{self, Fences},
     running::{Running, Told},
@@ -90,6 +93,9 @@ pub(crate) struct Inner {
     pub fences: Fences,
     pub running: Running,
     pub told: Told,
+    pub gate: Gate,
+    pub pairing: Pairing,
+    pub indicators: Indicators,
     pub resources: Resources,
     pub health: Health,
     pub planner: Arc<dyn Planner>,
@@ -129,6 +135,9 @@ impl Gateway {
             fences: Fences::default(),
             running: Running::default(),
             told: Told::default(),
+            gate: Gate::default(),
+            pairing: Pairing::default(),
+            indicators: Indicators::default(),
             resources: Resources::default(),
             health: Health::default(),
             planner: options.planner.unwrap_or_else(|| Arc::new(Commands { desk: Desk { inner: weak.clone() } })),
@@ -168,6 +177,7 @@ impl Gateway {
             inner.kill.cancel();
             let _ = tokio::time::timeout(Duration::from_secs(5), inner.tasks.wait()).await;
         }
+        indicators::clear_all(inner).await;
         inner.left.cancel();
         self.owners.close();
         let _ = tokio::time::timeout(Duration::from_secs(10), self.owners.wait()).await;
@@ -284,6 +294,21 @@ impl Gateway {
         Ok(self.inner.stores.turns.cancel(turn).await? || ran)
     }
 
+    /// Who was let in where policy says `pairing`, and who asks for it.
+    pub async fn pairings(&self) -> Result<Pairings, StoreDown> {
+        pairing::all(&self.inner).await
+    }
+
+    /// Lets in the person who was shown this code.
+    pub async fn approve_pairing(&self, code: &str) -> Result<Paired, NotPaired> {
+        pairing::approve(&self.inner, code).await
+    }
+
+    /// Lets a person in no more; whether they had been.
+    pub async fn remove_pairing(&self, platform: Platform, account: &str, sender: &str) -> Result<bool, StoreDown> {
+        pairing::remove(&self.inner, (platform, account.to_owned()), sender).await
+    }
+
     pub fn health(&self) -> Health {
         self.inner.health.clone()
     }
@@ -316,6 +341,11 @@ impl Gateway {
 }
 
 impl Inner {
+    /// Platform and name of every connected account.
+    pub fn accounts(&self) -> Vec<(Platform, String)> {
+        self.outlets.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
     pub fn outlet(&self, to: &Address) -> Option<Connected> {
         let outlets = self.outlets.read().unwrap_or_else(PoisonError::into_inner);
         outlets.get(&(to.platform, to.account.clone())).cloned()

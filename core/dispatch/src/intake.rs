@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use contract::{
-    Accepted, Action, Address, Audience, Caller, Catalog, Code, Failure, Heard, Kind, Message, Notice, Reply,
-    SessionKey, State, StoreDown, TurnId,
+    Accepted, Address, Audience, Caller, Catalog, Code, Failure, Kind, Locale, Message, Notice, Reply, SessionKey,
+    State, StoreDown, TurnId,
     records::{Admitted, Record, TurnState},
 };
 use tracing::{debug, warn};
 
 use crate::{
-    commands::{self, Builtin, Command},
+    commands::{Builtin, Command},
     delivery,
+    gate::{self, Admitted as Gated},
     gateway::Inner,
     lane::Lanes,
     running::Busy,
+    show,
+    signals::{self, Intent},
     turn,
 };
 
@@ -34,140 +37,59 @@ pub(crate) async fn accept(inner: &Arc<Inner>, message: Message) -> Result<Accep
 }
 
 pub(crate) async fn accept_as(inner: &Arc<Inner>, message: Message, caller: Caller) -> Result<Accepted, StoreDown> {
-    if !is_for_us(inner, &message, &caller) {
+    let address = message.address.clone();
+    let locale = inner.snapshot.load().locale(&message, &caller);
+    let accepted = taken_in(inner, message, caller).await;
+    match accepted {
+        Ok(Accepted::Signal(words)) => Ok(Accepted::Signal(words::signal(&words, locale))),
+        Ok(accepted) => Ok(accepted),
+        Err(down) => {
+            tell_store_down(inner, &address, &down, locale);
+            Err(down)
+        }
+    }
+}
+
+async fn taken_in(inner: &Arc<Inner>, message: Message, caller: Caller) -> Result<Accepted, StoreDown> {
+    let is_reaction = matches!(message.kind, Kind::Reaction { .. });
+    // It says nothing by itself: it is for us when it is put on a turn that it stops.
+    let reacted_to = signals::reacted_to(inner, &message, &caller);
+    if is_reaction && reacted_to.is_none() {
         return Ok(Accepted::NotForUs);
     }
-    let address = message.address.clone();
-    let accepted = match classify(inner, message, &caller).await {
-        Ok(Intent::Answered(accepted)) => Ok(accepted),
-        Ok(Intent::Turn { message, express }) => store(inner, *message, caller, express).await,
-        Err(down) => Err(down),
-    };
-    if let Err(down) = &accepted {
-        tell_store_down(inner, &address, down);
+    match gate::admit(inner, &message, &caller, is_reaction).await? {
+        Gated::Heard => {}
+        Gated::NotHeard => return Ok(Accepted::NotForUs),
+        Gated::Answered(words) => return Ok(Accepted::Signal(words)),
     }
-    accepted
-}
-
-/// One gate for messages, commands and buttons.
-fn is_for_us(inner: &Inner, message: &Message, caller: &Caller) -> bool {
-    let gating = inner.snapshot.load().policies.manner(caller).gating;
-    if message.from_bot && !gating.bots {
-        return false;
+    if let Some(turn) = reacted_to {
+        return signals::cancel(inner, &caller, turn).await.map(|words| Accepted::Signal(words.to_owned()));
     }
-    if matches!(message.kind, Kind::Edit { .. }) && !gating.edits {
-        return false;
-    }
-    let has_content = message.text().chars().any(is_visible)
-        || !message.files.is_empty()
-        || !matches!(message.kind, Kind::Text { .. } | Kind::Edit { .. });
-    let addressed = message.heard != Heard::Overheard;
-    has_content && gating.admits(message.address.direct || message.heard == Heard::Direct, addressed)
-}
-
-/// White space, control characters and those of no width say nothing.
-fn is_visible(c: char) -> bool {
-    !(c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'))
-}
-
-enum Intent {
-    Answered(Accepted),
-    /// `express`: answered beside the lane, so that it does not wait behind what it asks about.
-    Turn {
-        message: Box<Message>,
-        express: bool,
-    },
-}
-
-/// Signals are recognised here, written to the record they concern, and wake its turn.
-async fn classify(inner: &Arc<Inner>, message: Message, caller: &Caller) -> Result<Intent, StoreDown> {
-    if let Kind::Press { data } = &message.kind {
-        let Ok(action) = data.parse::<Action>() else {
-            return Ok(signal("this button is not in use any more"));
-        };
-        return pressed(inner, message, caller, action).await;
-    }
-    let commands = commands::read(message.text()).unwrap_or_default();
-    let express = match commands.as_slice() {
-        [Command::Builtin(Builtin::Stop)] => {
-            let stopped = stop(inner, &message, caller).await?;
-            if stopped > 0 {
-                return Ok(signal("stopping"));
+    let bots_place = message.from_bot.then(|| message.address.clone());
+    match signals::classify(inner, message, &caller).await? {
+        Intent::Signal(words) => Ok(Accepted::Signal(words)),
+        Intent::Turn { message, commands, express } => {
+            let is_stop = matches!(commands.as_slice(), [Command::Builtin(Builtin::Stop)]);
+            if !is_stop && let Some(refused) = gate::too_many(inner, &caller) {
+                return Ok(refused);
             }
-            true
+            let show = show::foreseen(inner, &message.address, &caller, &commands);
+            let accepted = store(inner, *message, caller, express, show).await?;
+            if let (Some(place), Accepted::Turn { known: false, .. }) = (&bots_place, &accepted) {
+                inner.gate.bot_spoke(place);
+            }
+            Ok(accepted)
         }
-        [Command::Builtin(Builtin::Status | Builtin::Trace(_) | Builtin::Help)] => true,
-        _ => false,
-    };
-    Ok(Intent::Turn { message: Box::new(message), express })
-}
-
-fn signal(text: &str) -> Intent {
-    Intent::Answered(Accepted::Signal(text.to_owned()))
-}
-
-async fn pressed(inner: &Arc<Inner>, message: Message, caller: &Caller, action: Action) -> Result<Intent, StoreDown> {
-    match action {
-        Action::Cancel(turn) => cancel(inner, caller, turn).await,
-        Action::Details(_) => Ok(Intent::Turn { message: Box::new(message), express: true }),
-        Action::TryAgain(turn) => try_again(inner, message, caller, turn).await,
     }
 }
 
-async fn cancel(inner: &Inner, caller: &Caller, turn: TurnId) -> Result<Intent, StoreDown> {
-    let Some(record) = inner.stores.turns.get(turn).await? else {
-        return Ok(signal("it has ended already"));
-    };
-    if !same_person(&record.caller, caller) {
-        return Ok(signal("only the one who asked can stop it"));
-    }
-    // What waits first: should it leave its lane meanwhile, it is among those that run by then.
-    let waited = !inner.lanes.cancel_waiting(&record.session, |r| r.id == turn).is_empty();
-    let ran = inner.running.cancel(turn);
-    let was_open = inner.stores.turns.cancel(turn).await? || waited || ran;
-    Ok(signal(if was_open { "stopping it" } else { "it has ended already" }))
-}
-
-pub(crate) fn same_person(a: &Caller, b: &Caller) -> bool {
-    (a.platform, &a.account, &a.space, &a.sender.id) == (b.platform, &b.account, &b.space, &b.sender.id)
-}
-
-/// The message of the earlier turn, asked again under a key of that turn: a second press finds the first one's turn.
-async fn try_again(inner: &Arc<Inner>, press: Message, caller: &Caller, turn: TurnId) -> Result<Intent, StoreDown> {
-    let Some(record) = inner.stores.turns.get(turn).await? else {
-        return Ok(signal("it is too long ago to be tried again; please send it anew"));
-    };
-    if !same_person(&record.caller, caller) {
-        return Ok(signal("only the one who asked can have it tried again"));
-    }
-    if record.message.text().is_empty() {
-        return Ok(signal("it cannot be tried again; please send it anew"));
-    }
-    let mut message = record.message;
-    message.key = format!("again:{turn}");
-    message.at_ms = press.at_ms;
-    Ok(Intent::Turn { message: Box::new(message), express: false })
-}
-
-/// Stops what runs and waits for this person in this conversation; how many turns that were.
-async fn stop(inner: &Inner, message: &Message, caller: &Caller) -> Result<usize, StoreDown> {
-    let session = SessionKey::of(&message.address);
-    // What waits first: what leaves its lane meanwhile is among those that run by then.
-    let mut turns = inner.lanes.cancel_waiting(&session, |record| same_person(&record.caller, caller));
-    turns.extend(inner.running.of_person(&session, caller));
-    turns.dedup();
-    // Felt at once, also while the store is away.
-    for turn in &turns {
-        inner.running.cancel(*turn);
-    }
-    // Whatever the store says: they may have ended of it by now.
-    for turn in &turns {
-        inner.stores.turns.cancel(*turn).await?;
-    }
-    Ok(turns.len())
-}
-
-async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bool) -> Result<Accepted, StoreDown> {
+async fn store(
+    inner: &Arc<Inner>,
+    message: Message,
+    caller: Caller,
+    express: bool,
+    show: Audience,
+) -> Result<Accepted, StoreDown> {
     let mut session = SessionKey::of(&message.address);
     if express {
         // No part of a session key has a '!' in it, so this lane is nobody else's.
@@ -178,8 +100,6 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
     let _accepting = inner.lanes.accepting(record.id);
     let admitted = inner.stores.turns.accept(&record).await?;
     inner.told.store_is_back();
-    // Answers are for everyone; so are those that turn out to be errors, until the platforms that can be private are here.
-    let show = Audience::Everyone;
     match admitted {
         Admitted::Known { id } => {
             debug!(turn = %id, "the same event again");
@@ -187,7 +107,7 @@ async fn store(inner: &Arc<Inner>, message: Message, caller: Caller, express: bo
             Ok(Accepted::Turn { id, known: true, show })
         }
         Admitted::Full => {
-            turn::end_unrun(inner, &record, State::NotStarted, busy(&record, 1));
+            turn::end_unrun(inner, &record, State::NotStarted, busy(inner, &record, 1));
             tell_busy(inner, &record);
             Ok(Accepted::Turn { id: record.id, known: false, show })
         }
@@ -230,20 +150,21 @@ fn tell_busy(inner: &Arc<Inner>, record: &Record) {
 }
 
 fn say_busy(inner: &Arc<Inner>, record: &Record, count: u32) {
-    delivery::say_once(inner, &record.message.address, busy(record, count));
+    delivery::say_once(inner, &record.message.address, busy(inner, record, count));
 }
 
-fn busy(record: &Record, count: u32) -> Reply {
+fn busy(inner: &Inner, record: &Record, count: u32) -> Reply {
     let say = match count {
         1 => "too many messages wait here already; this one was not taken".to_owned(),
         n => format!("too many messages wait here already; the last {n} were not taken"),
     };
     let failure = Failure::new(Code::Busy, say).hint("wait for the answers, then send it again");
-    Reply::notice(Notice::of(&failure, None, Some(record.id)))
+    let locale = inner.snapshot.load().locale(&record.message, &record.caller);
+    Reply { locale, ..Reply::notice(Notice::of(&failure, None, Some(record.id))) }
 }
 
 /// Told once per conversation until the store is back; best effort.
-fn tell_store_down(inner: &Arc<Inner>, address: &Address, down: &StoreDown) {
+fn tell_store_down(inner: &Arc<Inner>, address: &Address, down: &StoreDown, locale: Locale) {
     warn!(cause = %down, "a message cannot be stored; it is not acknowledged");
     let session = SessionKey::of(address);
     if !inner.told.store_down(&session) {
@@ -251,5 +172,5 @@ fn tell_store_down(inner: &Arc<Inner>, address: &Address, down: &StoreDown) {
     }
     let failure =
         Failure::new(Code::Store, "I cannot take messages at present").hint("wait a moment: what you sent is not lost");
-    delivery::say_once(inner, address, Reply::notice(Notice::of(&failure, None, None)));
+    delivery::say_once(inner, address, Reply { locale, ..Reply::notice(Notice::of(&failure, None, None)) });
 }

@@ -149,6 +149,7 @@ fn call_context(
         deadline: tokio::time::Instant::now() + limits.turn_timeout,
         places: places(&limits),
         limits,
+        locale: contract::Locale::default(),
         snapshot,
         life: 0,
         cancel,

@@ -7,13 +7,14 @@ use std::{
     time::Duration,
 };
 
-use contract::{SessionKey, TurnId, records::Record};
+use contract::{Address, SessionKey, TurnId, records::Record};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use crate::{
     gateway::Inner,
+    indicators,
     running::Entered,
     turn::{self, Whence},
 };
@@ -136,6 +137,7 @@ impl Lanes {
             let mut state = inner.lanes.lock();
             let is_new = !state.lanes.contains_key(&session);
             let lane = state.lanes.entry(session.clone()).or_default();
+            let behind = (!is_new).then(|| (record.id, record.message.address.clone()));
             let known = lane.current == Some(record.id) || lane.waiting.iter().any(|(r, _)| r.id == record.id);
             if !known {
                 // From now on it can be watched.
@@ -143,6 +145,9 @@ impl Lanes {
                 lane.waiting.push_back((record, whence));
             }
             if !is_new {
+                if let Some((turn, to)) = behind.filter(|(_, to)| !known && !to.platform.is_pull()) {
+                    indicators::when_waiting(inner, session.clone(), turn, to);
+                }
                 return;
             }
         }
@@ -169,6 +174,24 @@ impl Lanes {
         let state = self.lock();
         let next = state.lanes.get(session).and_then(|lane| lane.waiting.front());
         next.is_some_and(|(record, _)| inner.deliveries.is_crowded(&record.message.address))
+    }
+
+    /// Whether the turn waits in its lane.
+    pub fn is_waiting(&self, session: &SessionKey, turn: TurnId) -> bool {
+        self.lock().lanes.get(session).is_some_and(|lane| lane.waiting.iter().any(|(r, _)| r.id == turn))
+    }
+
+    /// A turn that waits in a conversation, in whichever thread, and for which `whose` holds.
+    pub fn find_waiting(&self, place: &Address, whose: impl Fn(&Record) -> bool) -> Option<TurnId> {
+        let key = SessionKey::of(place);
+        // All but the last part, which is the thread.
+        let (conversation, _) = key.as_str().rsplit_once('/')?;
+        let state = self.lock();
+        let here = state.lanes.iter().filter(|(session, _)| {
+            session.as_str().strip_prefix(conversation).is_some_and(|thread| thread.starts_with('/'))
+        });
+        let mut waiting = here.flat_map(|(_, lane)| &lane.waiting);
+        waiting.find(|(record, _)| whose(record)).map(|(record, _)| record.id)
     }
 
     /// Turns that wait in the lane, without the one that runs.
@@ -225,5 +248,6 @@ async fn run(inner: &Arc<Inner>, session: SessionKey) {
             inner.tracer.forget(turn);
         }
         drop(running);
+        indicators::ended(inner, turn);
     }
 }

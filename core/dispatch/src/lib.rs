@@ -1,6 +1,7 @@
 //! From a message to its reply: intake, lanes, turns, batches, delivery, recovery.
 //!
-//! Reading order: [`gateway`] is the facade; [`intake`] takes a message in; [`lane`] keeps one turn at a time per
+//! Reading order: [`gateway`] is the facade; [`intake`] takes a message in
+//! ([`gate`] says whose, [`signals`] what is acted on at once); [`lane`] keeps one turn at a time per
 //! session; [`turn`] reads "plan, run, say"; [`batch`] runs the calls of a step through the one gate; [`say`] makes
 //! the reply; [`delivery`] brings it to the platform; [`recovery`] takes up what a dead process left.
 //! Absent on purpose: no platform's markup, no HTTP, no store but through contract's traits.
@@ -11,16 +12,21 @@ mod call;
 mod catalog;
 pub mod commands;
 mod delivery;
+mod gate;
 mod gateway;
+mod indicators;
 mod intake;
 mod invoke;
 mod lane;
 mod mend;
+mod pairing;
 mod planner;
 mod progress;
 mod recovery;
 mod running;
 pub mod say;
+mod show;
+mod signals;
 mod snapshot;
 mod summary;
 mod trace;
@@ -29,6 +35,7 @@ mod turn;
 mod watch;
 
 pub use gateway::{Gateway, Invoked, Options, Settings};
+pub use pairing::{Asking, NotPaired, Paired, Pairings};
 pub use planner::{Draft, Planned, Planner, Step, TurnView};
 pub use snapshot::{Snapshot, ToolList};
 pub use trace::TraceHealth;

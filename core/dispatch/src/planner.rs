@@ -1,8 +1,9 @@
 //! Who decides which calls a turn makes: the commands that a person typed, or a language model.
 
 use async_trait::async_trait;
-use contract::{Call, CallPath, Caller, Content, Failure, Outcome, Reply, records::Record, text};
+use contract::{Audience, Call, CallPath, Caller, Content, Failure, Locale, Outcome, Reply, records::Record, text};
 use serde_json::Value;
+use tools::Tool;
 
 use crate::{
     builtin::Desk,
@@ -16,6 +17,8 @@ pub struct TurnView<'a> {
     pub record: &'a Record,
     pub caller: &'a Caller,
     pub snapshot: &'a Snapshot,
+    /// The language of the answer.
+    pub locale: Locale,
     /// The steps so far: what was asked and how each call ended, in the order of the calls.
     pub steps: &'a [Vec<Outcome>],
 }
@@ -52,11 +55,11 @@ pub(crate) struct Commands {
 #[async_trait]
 impl Planner for Commands {
     async fn next(&self, turn: &TurnView<'_>, _draft: &dyn Draft) -> Result<Step, Failure> {
-        let Some(commands) = self.commands(turn) else {
+        let Some(commands) = commands::of(&turn.record.message.kind) else {
             return Ok(Step::Answer(free_text(turn)));
         };
         match turn.steps.first() {
-            None if commands.iter().any(|c| matches!(c, Command::Tool { .. })) => {
+            None if commands.iter().any(|c| !matches!(c, Command::Builtin(_))) => {
                 Ok(Step::Calls(planned(turn, &commands)))
             }
             done => Ok(Step::Answer(self.answer(turn, &commands, done.map_or(&[], |o| o)).await)),
@@ -65,36 +68,29 @@ impl Planner for Commands {
 }
 
 impl Commands {
-    fn commands(&self, turn: &TurnView<'_>) -> Option<Vec<Command>> {
-        match &turn.record.message.kind {
-            contract::Kind::Press { data } => {
-                let action = data.parse().ok()?;
-                let contract::Action::Details(of) = action else { return None };
-                Some(vec![Command::Builtin(commands::Builtin::Details(of))])
-            }
-            contract::Kind::Text { text } | contract::Kind::Edit { text } => commands::read(text),
-            contract::Kind::Command { name, args } | contract::Kind::Form { name, args } => {
-                let rest = serde_json::Value::Object(args.clone()).to_string();
-                Some(vec![Command::Tool { name: name.clone(), rest }])
-            }
-            contract::Kind::Reaction { .. } => None,
-        }
-    }
-
     async fn answer(&self, turn: &TurnView<'_>, commands: &[Command], outcomes: &[Outcome]) -> Reply {
         let mut outcomes = outcomes.iter();
         let mut saying = say::Saying::new(turn, commands.len());
+        // Answers that concern nobody but the one who asked, and failures.
+        let mut all_private = true;
         for command in commands {
             match command {
-                Command::Builtin(builtin) => saying.builtin(self.desk.answer(builtin, turn).await),
-                Command::Tool { .. } => {
+                Command::Builtin(builtin) => {
+                    all_private &= builtin.is_private();
+                    saying.builtin(self.desk.answer(builtin, turn).await);
+                }
+                Command::Tool { .. } | Command::Filled { .. } => {
                     if let Some(outcome) = outcomes.next() {
+                        all_private &= outcome.result.is_err();
                         saying.outcome(outcome);
                     }
                 }
             }
         }
         let mut reply = saying.reply();
+        if all_private {
+            reply.audience = Audience::Sender;
+        }
         reply.content.extend(files_not_used(turn));
         reply
     }
@@ -103,31 +99,25 @@ impl Commands {
 /// A caption is a command, but its file goes nowhere: no command takes one, and silence would look as if it did.
 fn files_not_used(turn: &TurnView<'_>) -> Option<Content> {
     let files = &turn.record.message.files;
-    let line = match files.as_slice() {
-        [] => return None,
-        [file] => format!("The file '{}' was not used: ", text::one_line(&file.name, 64)),
-        files => format!("The {} files were not used: ", files.len()),
-    };
-    Some(Content::Plain(line + NO_FILES + "."))
+    let first = files.first()?;
+    Some(Content::Plain(words::files_not_used(files.len(), &text::one_line(&first.name, 64), turn.locale)))
 }
-
-const NO_FILES: &str = "commands cannot use files in this version";
 
 /// The calls of the first step, in the order of the commands. Arguments are read only of tools in view.
 fn planned(turn: &TurnView<'_>, commands: &[Command]) -> Vec<Planned> {
-    let tools = commands.iter().filter_map(|c| match c {
-        Command::Tool { name, rest } => Some((name, rest)),
+    let tools = commands.iter().filter_map(|command| match command {
+        Command::Tool { name, .. } | Command::Filled { name, .. } => Some((name, command)),
         Command::Builtin(_) => None,
     });
     tools
         .enumerate()
-        .map(|(n, (name, rest))| {
+        .map(|(n, (name, command))| {
             let path = CallPath::top(1, u32::try_from(n + 1).unwrap_or(u32::MAX));
             let Some(tool) = turn.snapshot.resolve(turn.caller, name) else {
                 let call = Call { path, tool: name.clone(), args: Value::Null };
                 return Planned { call, unreadable: None };
             };
-            let (args, unreadable) = match commands::arguments(&tool.name, rest, &tool.spec.parameters, &tool.usage()) {
+            let (args, unreadable) = match arguments(tool, command) {
                 Ok(args) => (args, None),
                 Err(failure) => (Value::Null, Some(failure)),
             };
@@ -136,14 +126,23 @@ fn planned(turn: &TurnView<'_>, commands: &[Command]) -> Vec<Planned> {
         .collect()
 }
 
+/// The arguments as they were given, not yet converted.
+pub(crate) fn arguments(tool: &Tool, command: &Command) -> Result<Value, Failure> {
+    let parameters = &tool.spec.parameters;
+    match command {
+        Command::Tool { rest, .. } => commands::arguments(&tool.name, rest, parameters, &tool.usage()),
+        Command::Filled { args, .. } => Ok(Value::Object(commands::nested(args, parameters))),
+        Command::Builtin(_) => Ok(Value::Null),
+    }
+}
+
 fn free_text(turn: &TurnView<'_>) -> Reply {
     let message = &turn.record.message;
     let list = turn.snapshot.list(turn.caller);
     let near = say::nearest_tools(&list, message.text(), 3);
-    let mut reply = Reply::text(commands::nothing_to_run(&near));
+    let mut reply = Reply::text(commands::nothing_to_run(&near, turn.locale));
     if !message.files.is_empty() {
-        let thanks = format!("Thank you, but I can do nothing with files here: {NO_FILES}.");
-        reply.content.insert(0, Content::Text(thanks));
+        reply.content.insert(0, Content::Text(words::files_thanked(turn.locale)));
     }
     reply
 }

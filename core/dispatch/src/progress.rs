@@ -6,7 +6,7 @@ use std::{
 };
 
 use contract::{
-    Action, Address, Button, DeliveryError, DeliveryKey, Indicator, Op, Outlet, Receipt, Reply,
+    Action, Address, Button, DeliveryError, DeliveryKey, Indicator, Locale, Op, Outlet, Receipt, Reply, TurnId, Why,
     records::{Change, DeliveryState, Record},
 };
 use tokio::{sync::Notify, time::Instant};
@@ -19,6 +19,15 @@ use crate::{
 /// A turn that is quicker shows nothing.
 const TYPING_AFTER: Duration = Duration::from_millis(300);
 const MESSAGE_AFTER: Duration = Duration::from_secs(2);
+
+/// How long a platform may look for a progress message that an earlier life posted.
+const FIND_DEADLINE: Duration = Duration::from_secs(5);
+/// In the key of the progress message: it is none of the answer's parts.
+const DRAFT: u32 = 1 << 30;
+
+pub(crate) fn draft_key(turn: TurnId) -> DeliveryKey {
+    DeliveryKey { turn, n: 0, part: DRAFT }
+}
 
 /// What a turn shows of itself.
 pub(crate) struct Progress {
@@ -36,6 +45,8 @@ struct State {
     receipt: Option<Receipt>,
     /// The message may be there, and cannot be changed: no second one is put beside it.
     doubtful: bool,
+    /// An earlier life may have posted it and died before it knew.
+    lost: bool,
 }
 
 struct Line {
@@ -48,8 +59,11 @@ impl Progress {
         let to = record.message.address.clone();
         let outlet = inner.outlet(&to).map(|c| c.outlet);
         // A progress message that an earlier life posted is the one that the answer replaces.
-        let receipt = record.deliveries.iter().find(|d| d.n == 0).and_then(|d| d.draft.clone());
-        Self { outlet, to, state: Mutex::new(State { receipt, ..State::default() }), changed: Notify::new() }
+        let delivery = record.deliveries.iter().find(|d| d.n == 0);
+        let receipt = delivery.and_then(|d| d.draft.clone());
+        let lost = receipt.is_none() && delivery.is_some_and(|d| d.state == DeliveryState::Drafting);
+        let state = State { receipt, lost, ..State::default() };
+        Self { outlet, to, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// For a call without a conversation.
@@ -89,6 +103,28 @@ impl Progress {
         self.lock().receipt.clone()
     }
 
+    /// Looks for the message that an earlier life may have posted, so that none is left beside the answer.
+    pub async fn find_lost(&self, cx: &TurnCx) {
+        let Some(outlet) = self.outlet.as_ref().filter(|_| self.lock().lost) else { return };
+        let key = draft_key(cx.id);
+        let finding = outlet.send(&self.to, Op::Find, &key);
+        match tokio::time::timeout(FIND_DEADLINE, finding).await {
+            Ok(Ok(receipt)) => {
+                self.keep(cx, &receipt);
+                // Lost is noticed by the turn; a store that is away only costs looking for it again.
+                let _ = self.record(cx, Some(receipt)).await;
+            }
+            Ok(Err(DeliveryError::Refused(Why::Gone))) => {}
+            // It cannot be told: should it be there, it stands beside the answer.
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+
+    fn keep(&self, cx: &TurnCx, receipt: &Receipt) {
+        cx.inner.running.shows(cx.id, receipt);
+        self.lock().receipt = Some(receipt.clone());
+    }
+
     /// Runs until [`Progress::stop`]; a request under way is waited for, so that its receipt is known.
     pub async fn run(&self, cx: &TurnCx) {
         let Some(outlet) = &self.outlet else { return };
@@ -103,6 +139,7 @@ impl Progress {
             }
             let now = Instant::now();
             if now >= type_at {
+                cx.inner.indicators.shown(cx.id, &self.to);
                 // The answer does not wait for a platform that is slow to show it.
                 tokio::select! {
                     () = outlet.indicate(&self.to, Indicator::Typing) => {}
@@ -111,8 +148,9 @@ impl Progress {
                 type_at = now + outlet.typing_lasts();
             }
             if now >= show_at {
-                let text = self.text(began);
-                if text != shown {
+                let text = self.text(began, cx.locale);
+                // What the platform has no room for is left to the answer.
+                if text != shown && cx.inner.deliveries.spare(&self.to, outlet.pace(&self.to)) {
                     self.show(cx, &**outlet, &text).await;
                     shown = text;
                 }
@@ -134,7 +172,11 @@ impl Progress {
 
     async fn show(&self, cx: &TurnCx, outlet: &dyn Outlet, text: &str) {
         let reply = Reply {
-            buttons: vec![Button { label: "Cancel".into(), action: Action::Cancel(cx.id) }],
+            buttons: vec![Button {
+                label: words::button(Action::Cancel(cx.id), cx.locale),
+                action: Action::Cancel(cx.id),
+            }],
+            locale: cx.locale,
             ..Reply::text(text)
         };
         let Some(part) = outlet.render(&reply, &self.to).into_iter().next() else { return };
@@ -145,7 +187,7 @@ impl Progress {
         if before.is_none() && self.record(cx, None).await.is_err() {
             return;
         }
-        let key = DeliveryKey { turn: cx.id, n: 0, part: 0 };
+        let key = draft_key(cx.id);
         let sent = tokio::time::timeout(
             Duration::from_secs(10),
             outlet.send(&self.to, Op::Draft(before.as_ref(), &part), &key),
@@ -153,7 +195,7 @@ impl Progress {
         match sent.await {
             Ok(Ok(receipt)) => {
                 let is_new = before.is_none();
-                self.lock().receipt = Some(receipt.clone());
+                self.keep(cx, &receipt);
                 if is_new {
                     // Lost is noticed by the turn; a store that is away only costs a second message after a crash.
                     let _ = self.record(cx, Some(receipt)).await;
@@ -175,10 +217,10 @@ impl Progress {
         cx.change(&[Change::Delivery(delivery)]).await
     }
 
-    fn text(&self, began: Instant) -> String {
+    fn text(&self, began: Instant, locale: Locale) -> String {
         let state = self.lock();
         let ended = state.lines.iter().filter(|l| l.ended.is_some()).count();
-        let mut text = format!("Working on it: {ended} of {} done", state.lines.len());
+        let mut text = words::progress_counted(ended, state.lines.len(), locale);
         for line in state.lines.iter().take(16) {
             let mark = match line.ended {
                 None => "⏳",
@@ -188,13 +230,13 @@ impl Progress {
             text.push_str(&format!("\n- {mark} `{}`", line.tool));
         }
         if state.lines.len() > 16 {
-            text.push_str(&format!("\n- and {} more", state.lines.len() - 16));
+            text.push_str(&format!("\n- {}", words::progress_more(state.lines.len() - 16, locale)));
         }
         if let Some(said) = &state.said {
-            text.push_str(&format!("\n\n{}", crate::say::escape(said)));
+            text.push_str(&format!("\n\n{}", crate::say::escape(&words::progress_said(said, locale))));
         }
         if state.lines.is_empty() {
-            text = format!("Working on it ({} s)", began.elapsed().as_secs());
+            text = words::progress_timed(began.elapsed().as_secs(), locale);
         }
         text
     }

@@ -7,10 +7,12 @@ use std::{
 };
 
 use contract::{
-    Caller, SessionKey, TurnId,
+    Address, Caller, Message, Receipt, SessionKey, TurnId,
     records::{Record, TurnLine},
 };
 use tokio_util::sync::CancellationToken;
+
+use crate::signals::same_person;
 
 /// Conversations that are told once are remembered up to this many.
 const TOLD_MAX: usize = 10_000;
@@ -24,7 +26,31 @@ struct RunningTurn {
     place: SessionKey,
     caller: Caller,
     asked: String,
+    /// The messages that a person may point at when they mean this turn.
+    messages: Asked,
     since: Instant,
+}
+
+/// By which of the platform's ids a person points at a turn.
+#[derive(Default)]
+pub(crate) struct Asked {
+    reply_to: Option<String>,
+    key: String,
+    /// The message that shows its progress.
+    shown: Option<String>,
+}
+
+impl Asked {
+    pub fn of(message: &Message) -> Self {
+        Self { reply_to: message.address.reply_to.clone(), key: message.key.clone(), shown: None }
+    }
+
+    /// Whether the message with this id asked for it or shows it; a key ends in the platform's id.
+    pub fn is(&self, id: &str) -> bool {
+        self.reply_to.as_deref() == Some(id)
+            || self.shown.as_deref() == Some(id)
+            || self.key.rsplit_once(':').is_some_and(|(_, last)| last == id)
+    }
 }
 
 /// Leaves the list when it is dropped.
@@ -40,7 +66,10 @@ impl Running {
     /// From here on it can be stopped by `cancel`.
     pub fn enter(&self, record: &Record, cancel: CancellationToken) -> Entered<'_> {
         let place = SessionKey::of(&record.message.address);
-        self.enter_as(record.id, place, &record.caller, record.message.text(), cancel)
+        let draft = record.deliveries.iter().find(|d| d.n == 0).and_then(|d| d.draft.as_ref());
+        let shown = draft.map(|receipt| receipt.message.clone());
+        let messages = Asked { shown, ..Asked::of(&record.message) };
+        self.insert(record.id, place, &record.caller, &crate::turn::asked(record), messages, cancel)
     }
 
     pub fn enter_as(
@@ -51,8 +80,20 @@ impl Running {
         asked: &str,
         cancel: CancellationToken,
     ) -> Entered<'_> {
+        self.insert(id, place, caller, asked, Asked::default(), cancel)
+    }
+
+    fn insert(
+        &self,
+        id: TurnId,
+        place: SessionKey,
+        caller: &Caller,
+        asked: &str,
+        messages: Asked,
+        cancel: CancellationToken,
+    ) -> Entered<'_> {
         let asked = contract::text::one_line(asked, 60);
-        let turn = RunningTurn { cancel, place, caller: caller.clone(), asked, since: Instant::now() };
+        let turn = RunningTurn { cancel, place, caller: caller.clone(), asked, messages, since: Instant::now() };
         self.lock().insert(id, turn);
         Entered(self, id)
     }
@@ -72,6 +113,24 @@ impl Running {
         let running = self.lock();
         let theirs = running.iter().filter(|(_, t)| t.place == *place && t.caller.sender.id == caller.sender.id);
         theirs.map(|(id, _)| *id).collect()
+    }
+
+    /// This message shows the turn's progress.
+    pub fn shows(&self, turn: TurnId, receipt: &Receipt) {
+        if let Some(running) = self.lock().get_mut(&turn) {
+            running.messages.shown = Some(receipt.message.clone());
+        }
+    }
+
+    /// The person's turn in a conversation, whatever the thread, that a message of this id stands for.
+    pub fn asked_by(&self, place: &Address, caller: &Caller, message: &str) -> Option<TurnId> {
+        let running = self.lock();
+        let theirs = running.iter().find(|(_, turn)| {
+            turn.caller.conversation == place.conversation
+                && same_person(&turn.caller, caller)
+                && turn.messages.is(message)
+        });
+        theirs.map(|(id, _)| *id)
     }
 
     /// Other turns of the place: id, what was asked, for how many seconds.

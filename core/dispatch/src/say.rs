@@ -2,7 +2,7 @@
 
 mod plain;
 
-use contract::{Action, Button, Code, Content, Failure, Notice, Outcome, Reply, TurnId, text};
+use contract::{Action, Button, Code, Content, Failure, Locale, Notice, Outcome, Reply, TurnId, text};
 use policies::Limits;
 use serde_json::{Map, Value};
 
@@ -67,7 +67,8 @@ impl<'a> Saying<'a> {
             self.text(&format!("**{}.** `{}` — {}", self.answered, outcome.tool, escape(&line)));
             return;
         }
-        let shown = shown(value, self.markdown(&outcome.tool), self.limits.result_chars as usize);
+        let most = self.limits.result_chars as usize;
+        let shown = shown(value, self.markdown(&outcome.tool), most, self.turn.locale);
         if !self.many {
             self.add(shown);
             return;
@@ -116,13 +117,11 @@ impl<'a> Saying<'a> {
     }
 
     pub fn reply(mut self) -> Reply {
-        match self.unsaid {
-            0 => {}
-            1 => self.text("The same holds for 1 more command."),
-            more => self.text(&format!("The same holds for {more} more commands.")),
+        if self.unsaid > 0 {
+            self.text(&words::same_holds(self.unsaid, self.turn.locale));
         }
         if self.content.is_empty() {
-            self.content.push(Content::Plain("(no output)".into()));
+            self.content.push(Content::Plain(words::no_output(self.turn.locale)));
         }
         let buttons = self.buttons();
         // Commands of the gateway's own refuse without a call that failed.
@@ -135,13 +134,17 @@ impl<'a> Saying<'a> {
         let turn = self.turn.record.id;
         let mut buttons = Vec::new();
         if self.is_worth_trying_again() {
-            buttons.push(Button { label: "Try again".into(), action: Action::TryAgain(turn) });
+            buttons.push(self.button(Action::TryAgain(turn)));
         }
         // One plain answer needs no button under it.
         if !self.failures.is_empty() || self.ran > 1 {
-            buttons.push(Button { label: "Details".into(), action: Action::Details(turn) });
+            buttons.push(self.button(Action::Details(turn)));
         }
         buttons
+    }
+
+    fn button(&self, action: Action) -> Button {
+        Button { label: words::button(action, self.turn.locale), action }
     }
 
     /// Everything that the message asked for may be repeated, and a failure may pass by itself.
@@ -157,18 +160,18 @@ impl<'a> Saying<'a> {
 }
 
 /// A result as a person sees it.
-pub fn shown(value: &Value, markdown: bool, most: usize) -> Vec<Content> {
+fn shown(value: &Value, markdown: bool, most: usize, locale: Locale) -> Vec<Content> {
     match value {
-        Value::Null => vec![Content::Plain("(no output)".into())],
-        Value::String(s) if s.trim().is_empty() => vec![Content::Plain("(no output)".into())],
-        Value::String(s) if markdown => vec![Content::Text(cut(s, most))],
-        Value::String(s) => vec![Content::Plain(cut(s, most))],
+        Value::Null => vec![Content::Plain(words::no_output(locale))],
+        Value::String(s) if s.trim().is_empty() => vec![Content::Plain(words::no_output(locale))],
+        Value::String(s) if markdown => vec![Content::Text(cut(s, most, locale))],
+        Value::String(s) => vec![Content::Plain(cut(s, most, locale))],
         Value::Bool(_) | Value::Number(_) => vec![Content::Plain(value.to_string())],
-        Value::Object(map) if is_readable(map) => vec![Content::Text(document(map, most))],
+        Value::Object(map) if is_readable(map) => vec![Content::Text(document(map, most, locale))],
         Value::Array(items) if let Some(columns) = table_columns(items) => vec![Content::Text(table(items, &columns))],
         Value::Object(_) | Value::Array(_) => {
             let text = serde_json::to_string_pretty(value).unwrap_or_default();
-            vec![Content::Code { language: "json".into(), text: cut(&text, most) }]
+            vec![Content::Code { language: "json".into(), text: cut(&text, most, locale) }]
         }
     }
 }
@@ -185,13 +188,13 @@ fn in_one_line(value: &Value) -> Option<String> {
     (!line.trim().is_empty() && !line.contains('\n') && line.chars().count() <= 200).then_some(line)
 }
 
-fn cut(text: &str, most: usize) -> String {
+fn cut(text: &str, most: usize, locale: Locale) -> String {
     let count = text.chars().count();
     if count <= most {
         return text.to_owned();
     }
     let kept: String = text.chars().take(most.saturating_sub(60)).collect();
-    format!("{kept}\n… (cut here: {count} characters in all)")
+    format!("{kept}\n{}", words::cut_here(count, locale))
 }
 
 fn is_scalar(value: &Value) -> bool {
@@ -216,8 +219,8 @@ fn is_short_list(items: &[Value]) -> bool {
 }
 
 /// Scalars first, as they stand; tables below, under their names.
-fn document(map: &Map<String, Value>, most: usize) -> String {
-    let mut parts = vec![fields(map, most)];
+fn document(map: &Map<String, Value>, most: usize, locale: Locale) -> String {
+    let mut parts = vec![fields(map, most, locale)];
     for (name, value) in map {
         if let Value::Array(items) = value
             && let Some(columns) = table_columns(items)
@@ -238,14 +241,14 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-fn fields(map: &Map<String, Value>, most: usize) -> String {
+fn fields(map: &Map<String, Value>, most: usize, locale: Locale) -> String {
     let shown = map.iter().filter_map(|(key, value)| {
         let text = match value {
             Value::Array(items) if table_columns(items).is_some() => return None,
             Value::Array(items) => items.iter().map(scalar).collect::<Vec<_>>().join(", "),
             value => scalar(value),
         };
-        Some(format!("- **{}**: {}", escape(key), escape(&cut(&text, most)).replace('\n', "  \n  ")))
+        Some(format!("- **{}**: {}", escape(key), escape(&cut(&text, most, locale)).replace('\n', "  \n  ")))
     });
     shown.collect::<Vec<_>>().join("\n")
 }
@@ -375,23 +378,29 @@ mod tests {
 
     #[test]
     fn a_result_is_shown_by_its_shape() {
-        assert_eq!(shown(&json!("2 * 3 and __init__"), false, 100), [Content::Plain("2 * 3 and __init__".into())]);
         assert_eq!(
-            shown(&json!({"city":"a_b","ok":true}), false, 100),
+            shown(&json!("2 * 3 and __init__"), false, 100, Locale::En),
+            [Content::Plain("2 * 3 and __init__".into())]
+        );
+        assert_eq!(
+            shown(&json!({"city":"a_b","ok":true}), false, 100, Locale::En),
             [Content::Text("- **city**: a\\_b\n- **ok**: true".into())]
         );
-        let table = shown(&json!([{"id":1,"s":"x|y"},{"id":2,"s":"z"}]), false, 100);
+        let table = shown(&json!([{"id":1,"s":"x|y"},{"id":2,"s":"z"}]), false, 100, Locale::En);
         assert_eq!(table, [Content::Text("| id | s |\n| --- | --- |\n| 1 | x\\|y |\n| 2 | z |".into())]);
-        assert!(matches!(&shown(&json!({"a":{"b":1}}), false, 100)[0], Content::Code { .. }));
-        let nested = shown(&json!({"city":"Oslo","days":[{"sky":"rain","c":1}],"tags":["a","b"]}), false, 100);
+        assert!(matches!(&shown(&json!({"a":{"b":1}}), false, 100, Locale::En)[0], Content::Code { .. }));
+        let nested =
+            shown(&json!({"city":"Oslo","days":[{"sky":"rain","c":1}],"tags":["a","b"]}), false, 100, Locale::En);
         let text = "- **city**: Oslo\n- **tags**: a, b\n\n**days**\n\n| sky | c |\n| --- | --- |\n| rain | 1 |";
         assert_eq!(nested, [Content::Text(text.into())]);
-        assert_eq!(shown(&json!("  "), false, 100), [Content::Plain("(no output)".into())]);
+        assert_eq!(shown(&json!("  "), false, 100, Locale::En), [Content::Plain("(no output)".into())]);
     }
 
     #[test]
     fn a_long_result_is_cut_and_says_so() {
-        let Content::Plain(text) = &shown(&json!("é".repeat(500)), false, 100)[0] else { panic!("plain text") };
+        let Content::Plain(text) = &shown(&json!("é".repeat(500)), false, 100, Locale::En)[0] else {
+            panic!("plain text")
+        };
         assert!(text.ends_with("(cut here: 500 characters in all)") && text.chars().count() <= 100);
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use contract::{Caller, Digest, Menu, MenuItem};
+use contract::{Caller, Digest, Locale, Menu, MenuItem, Message};
 use policies::{Compiled, ToolSet};
 use serde_json::{Value, json};
 use tools::Tool;
@@ -54,6 +54,11 @@ impl Snapshot {
         list
     }
 
+    /// The language in which a message's sender is answered: policy's, else the person's.
+    pub fn locale(&self, message: &Message, caller: &Caller) -> Locale {
+        words::locale_of(message, self.policies.manner(caller).replies.locale)
+    }
+
     /// The registered name that a typed one stands for, in the caller's view: itself, or the one name that differs
     /// in `-` and `_` only (platforms that allow no `-` are given `_`).
     pub fn resolve(&self, caller: &Caller, typed: &str) -> Option<&Arc<Tool>> {
@@ -72,22 +77,45 @@ impl ToolList {
     fn new(all: &tools::Snapshot, set: ToolSet) -> Self {
         let tools: Vec<_> = set.iter().filter_map(|ix| all.tools().get(ix).cloned()).collect();
         let described = Value::Array(tools.iter().map(|t| (*t.described()).clone()).collect());
-        let menu = Arc::new(menu(&tools, &described));
+        let menu = Arc::new(menu(&tools));
         Self { set, tools, described: Arc::new(described), menu }
     }
 }
 
-fn menu(tools: &[Arc<Tool>], described: &Value) -> Menu {
-    let nothing = Arc::new(json!({ "type": "object" }));
+fn menu(tools: &[Arc<Tool>]) -> Menu {
     let builtins = BUILTINS.iter().map(|(name, help)| MenuItem {
         name: (*name).to_owned(),
         description: (*help).to_owned(),
-        parameters: nothing.clone(),
+        toolset: Arc::from(""),
+        parameters: Arc::new(parameters_of_builtin(name)),
     });
-    let items = tools.iter().map(|tool| MenuItem {
+    let tools = tools.iter().map(|tool| MenuItem {
         name: tool.name.to_string(),
         description: tool.spec.description.clone(),
+        toolset: Arc::from(&*tool.spec.toolset),
         parameters: Arc::new(tool.spec.parameters.clone()),
     });
-    Menu { items: items.chain(builtins).collect(), digest: Some(Digest::of_json(described)) }
+    let items: Vec<MenuItem> = builtins.chain(tools).collect();
+    let written = items.iter().map(|item| {
+        json!({ "name": item.name, "description": item.description, "toolset": &*item.toolset,
+                "parameters": &*item.parameters })
+    });
+    let digest = Digest::of_json(&Value::Array(written.collect()));
+    Menu { items, digest: Some(digest) }
+}
+
+/// JSON Schema of a built-in's arguments.
+pub(crate) fn parameters_of_builtin(name: &str) -> Value {
+    match name {
+        "trace" => json!({
+            "type": "object",
+            "required": ["reference"],
+            "properties": { "reference": { "type": "string", "description": "what stands at the end of an answer" } },
+        }),
+        "tools" => json!({
+            "type": "object",
+            "properties": { "word": { "type": "string", "description": "a word that narrows the list" } },
+        }),
+        _ => json!({ "type": "object" }),
+    }
 }

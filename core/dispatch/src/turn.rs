@@ -8,12 +8,13 @@ use std::{
 };
 
 use contract::{
-    CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
+    CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Pings, Place, Reply, SessionKey, State,
     records::{Change, ChangeError, DeliveryState, Item, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
 };
 use futures_util::{FutureExt, future::FusedFuture};
+use policies::Mentions;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -25,6 +26,7 @@ use crate::{
     gateway::Inner,
     planner::{Draft, Step, TurnView},
     progress::Progress,
+    show,
 };
 
 /// A turn in whose lives the process died this often is answered `crashed`, unrun.
@@ -114,11 +116,14 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
         delivery::resume_posts(&cx, &record);
         mark_interrupted(&cx, if crashed { CallId(u32::MAX) } else { CallId(cx.life * 1_000) });
     }
+    if recovered {
+        cx.progress.find_lost(&cx).await;
+    }
     let reply = if crashed { crash_reply(&cx) } else { answer_with_progress(&cx, &record).await };
     if cx.lost.load(Ordering::Relaxed) || inner.kill.is_cancelled() {
         return Err(Over);
     }
-    finish(&cx, &record, dressed(&cx, reply), &root).await
+    finish(&cx, &record, dressed(&cx, &record, reply), &root).await
 }
 
 fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: CancellationToken) -> Arc<TurnCx> {
@@ -133,6 +138,7 @@ fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Cancellati
         deadline: Instant::now() + limits.turn_timeout,
         places: places(&limits),
         limits,
+        locale: snapshot.locale(&record.message, &record.caller),
         snapshot,
         life: record.lives,
         cancel,
@@ -198,7 +204,7 @@ async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
     let mut steps: Vec<Vec<Outcome>> = Vec::new();
     let planner = cx.inner.planner.clone();
     while steps.len() <= STEPS_MAX {
-        let view = TurnView { record, caller: &cx.caller, snapshot: &cx.snapshot, steps: &steps };
+        let view = TurnView { record, caller: &cx.caller, snapshot: &cx.snapshot, locale: cx.locale, steps: &steps };
         match in_time(cx, planner.next(&view, &NoDraft)).await {
             Ok(Step::Answer(reply)) => return reply,
             Ok(Step::Calls(calls)) => steps.push(batch::run(cx, None, calls).await),
@@ -245,16 +251,21 @@ fn crash_reply(cx: &TurnCx) -> Reply {
 }
 
 fn failure_reply(cx: &TurnCx, failure: &Failure) -> Reply {
-    Reply::notice(Notice::of(failure, None, Some(cx.id)))
+    Reply { locale: cx.locale, ..Reply::notice(Notice::of(failure, None, Some(cx.id))) }
 }
 
 /// What policy says of how a reply looks.
-fn dressed(cx: &TurnCx, reply: Reply) -> Reply {
-    let manner = cx.snapshot.policies.manner(&cx.caller);
-    let shown = reply.failed || manner.replies.reference;
+fn dressed(cx: &TurnCx, record: &Record, reply: Reply) -> Reply {
+    let policy = cx.snapshot.policies.manner(&cx.caller).replies;
+    let shown = reply.failed || policy.reference;
+    let can_be_private = show::can_be_private(&cx.inner, &record.message.address);
+    let Mentions { users, roles, everyone } = policy.mentions;
     Reply {
         reference: reply.reference.or(shown.then_some(cx.id)),
+        audience: show::audience(&reply, policy.private_errors, can_be_private),
+        pings: Pings { users, roles, everyone },
         most_messages: Some(cx.limits.messages_per_reply),
+        locale: cx.locale,
         ..reply
     }
 }

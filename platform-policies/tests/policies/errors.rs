@@ -320,10 +320,7 @@ names: { ops: [] }
         expect![[r#"
             warning: web.yaml:3:1: an approval is not active in this version: every call that needs one is refused
             warning: web.yaml:4:1: 'approvers' is not active in this version
-            warning: web.yaml:5:19: 'pairing' is not active in this version: only 'gating.allowlist' is heard
             warning: web.yaml:6:12: 'replies.detail' is not active in this version
-            warning: web.yaml:6:44: 'replies.private_errors' is not active in this version
-            warning: web.yaml:6:66: 'replies.mentions' is not active in this version
             warning: web.yaml:6:80: 'replies.locale' is not active in this version
             warning: web.yaml:7:10: the name 'ops' stands for nobody
         "#]],

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use policies::{ExecutionMode, Gate, Limits};
+use policies::{Admission, ExecutionMode, Gate, Limits};
 
 use crate::{caller, compile};
 
@@ -10,7 +10,7 @@ const LAYERS: &str = r#"
 platform: slack
 limits: { calls_per_turn: 64, turn_timeout: 2m, result_chars: 1000 }
 gating: { groups: everyone, direct: allowlist, allowlist: ["id:U1", "channel:C9"] }
-replies: { detail: full, mentions: [users, roles], locale: fr }
+replies: { detail: full, mentions: [users, roles], locale: zh-Hans }
 conversations: { "channel:C1": { limits: { calls_per_turn: 40 }, gating: { groups: mention, bots: true } } }
 senders: { "id:U1": { limits: { calls_per_turn: 90, execution_mode: sequential }, replies: { detail: plain } } }
 # tenants.yaml
@@ -46,6 +46,7 @@ fn manner_takes_the_narrowest_that_speaks() {
                 groups: Mention,
                 direct: Allowlist,
                 bots: true,
+                bot_turns: 4,
                 edits: false,
                 listed: true,
             },
@@ -68,7 +69,7 @@ fn manner_takes_the_narrowest_that_speaks() {
 #[test]
 fn an_allowlist_hears_whom_it_names() {
     let policies = compile(LAYERS);
-    let hears = |who| policies.manner(&caller(who)).gating.admits(true, true);
+    let hears = |who| policies.manner(&caller(who)).gating.admission(true, true) == Admission::Heard;
     assert!(hears("slack id:U1"));
     assert!(hears("slack id:U2 channel:C9"));
     assert!(!hears("slack id:U2"));
@@ -77,7 +78,31 @@ fn an_allowlist_hears_whom_it_names() {
 #[test]
 fn without_a_word_groups_must_mention_and_people_need_not() {
     let gating = compile("# web.yaml\nplatform: web\n").manner(&caller("web")).gating;
-    assert!(gating.admits(true, false));
-    assert!(gating.admits(false, true));
-    assert!(!gating.admits(false, false));
+    assert_eq!(gating.admission(true, false), Admission::Heard);
+    assert_eq!(gating.admission(false, true), Admission::Heard);
+    assert_eq!(gating.admission(false, false), Admission::NotHeard);
+    assert_eq!(gating.bot_turns, 4);
+}
+
+#[test]
+fn pairing_hears_the_list_and_asks_others_who_address_us() {
+    let policies = compile(
+        "# web.yaml\nplatform: web\ngating: { groups: pairing, direct: pairing, allowlist: ['id:U1'], bots: true, bot_turns: 2 }\n",
+    );
+    let admission = |who, direct, addressed| policies.manner(&caller(who)).gating.admission(direct, addressed);
+    assert_eq!(admission("web id:U1", true, true), Admission::Heard);
+    assert_eq!(admission("web id:U1", false, false), Admission::NotHeard);
+    assert_eq!(admission("web id:U2", true, false), Admission::IfPaired);
+    assert_eq!(admission("web id:U2", false, true), Admission::IfPaired);
+    assert_eq!(admission("web id:U2", false, false), Admission::NotHeard);
+    assert_eq!(policies.manner(&caller("web")).gating.bot_turns, 2);
+}
+
+#[test]
+fn messages_in_a_minute_are_the_least_of_all_layers() {
+    let policies = compile(
+        "# web.yaml\nplatform: web\nlimits: { messages_per_minute: 30 }\nsenders: { 'id:U1': { limits: { messages_per_minute: 90 } }, 'id:U2': { limits: { messages_per_minute: 5 } } }\n",
+    );
+    let least = |who| policies.limits(&caller(who)).messages_per_minute;
+    assert_eq!([least("web"), least("web id:U1"), least("web id:U2"), least("slack")], [30, 30, 5, 60]);
 }

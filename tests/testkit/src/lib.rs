@@ -92,9 +92,15 @@ description: A tool that nobody is allowed
 endpoint: { type: native, name: noop }
 "#;
 
-/// Allows the toolset `lab` on a platform.
+/// Allows the toolset `lab` on a platform, to people who write faster than people do.
 pub fn allow_lab(platform: Platform) -> (String, String) {
-    (format!("{platform}.yaml"), format!("platform: {platform}\ntoolsets: {{ allow: [lab] }}\n"))
+    allow_lab_with(platform, "")
+}
+
+/// The same with more lines of policy.
+pub fn allow_lab_with(platform: Platform, more: &str) -> (String, String) {
+    let limits = if more.contains("limits:") { "" } else { "limits: { messages_per_minute: 1000000 }\n" };
+    (format!("{platform}.yaml"), format!("platform: {platform}\ntoolsets: {{ allow: [lab] }}\n{limits}{more}\n"))
 }
 
 impl Setup {

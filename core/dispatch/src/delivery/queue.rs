@@ -52,6 +52,12 @@ impl Tokens {
         self.full_at = self.full_at.max(at) + bucket.every;
         at
     }
+
+    /// Whether a second message could go out at once behind this one; where one alone can, it is full.
+    fn has_two(&self, bucket: Bucket, now: Instant) -> bool {
+        let room = bucket.every * bucket.burst.saturating_sub(2);
+        self.not_before.max(self.full_at.checked_sub(room).unwrap_or(now)) <= now
+    }
 }
 
 /// Deliveries that wait for one conversation before its turns wait too.
@@ -99,6 +105,26 @@ impl Deliveries {
             at = at.max(paces.conversations.entry(conversation(to)).or_default().take(bucket, now));
         }
         at
+    }
+
+    /// Takes room for a message that may as well be left out; only while there is room for another one behind it.
+    pub fn spare(&self, to: &Address, pace: contract::Pace) -> bool {
+        let now = Instant::now();
+        let has_two = |tokens: Option<&Tokens>, bucket: Option<Bucket>| {
+            // Of whom nothing is remembered the bucket is full.
+            tokens.is_none_or(|tokens| {
+                tokens.not_before <= now && bucket.is_none_or(|bucket| tokens.has_two(bucket, now))
+            })
+        };
+        let has_room = {
+            let paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+            has_two(paces.accounts.get(&(to.platform, to.account.clone())), pace.account)
+                && has_two(paces.conversations.get(&conversation(to)), pace.conversation)
+        };
+        if has_room {
+            self.place(to, pace);
+        }
+        has_room
     }
 
     pub(super) fn hold_account(&self, to: &Address, until: Instant) {

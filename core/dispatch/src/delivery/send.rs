@@ -13,7 +13,7 @@ use contract::{
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::{Job, Stop, write};
+use super::{Doubt, Job, Stop, doubt, write};
 use crate::{
     gateway::{Connected, Inner},
     turn::now_ms,
@@ -61,7 +61,7 @@ pub(super) async fn send(
             write(inner, job, &[Change::Delivery(job.delivery.clone())]).await?;
         }
         let key = DeliveryKey { turn: job.turn, n: job.delivery.n, part: if job.beside { n | BESIDE } else { n } };
-        let draft = job.delivery.draft.clone().filter(|_| n == 0);
+        let draft = job.delivery.draft.clone().filter(|_| n == 0 && !job.is_beside_its_draft());
         let op = draft.as_ref().map_or(Op::Post(&part), |receipt| Op::Replace(receipt, &part));
         let sending = tokio::time::timeout(SEND_DEADLINE, connected.outlet.send(&job.delivery.to, op, &key));
         let error = match sending.await {
@@ -87,9 +87,16 @@ pub(super) async fn send(
                     return Err(Stop::Failed(Code::DeliveryRefused, why));
                 }
                 pause(inner, in_doubt(connected, job).max(backoff(tries))).await?;
-                if draft.is_none() {
-                    job.mark(n);
-                    return Ok(Sent::RenderAgain);
+                if draft.is_some() {
+                    continue;
+                }
+                match doubt(inner, connected, job, &key).await? {
+                    Doubt::Arrived(receipt) => return Ok(Sent::Receipt(receipt)),
+                    Doubt::Harmless => {}
+                    Doubt::Open => {
+                        job.mark(n);
+                        return Ok(Sent::RenderAgain);
+                    }
                 }
             }
             DeliveryError::Refused(why) => match refused(connected, job, why, draft.is_some(), &part)? {
@@ -156,7 +163,11 @@ fn refused(connected: &Connected, job: &mut Job, why: Why, replacing: bool, part
 fn cannot_be_shown(job: &Job) -> Reply {
     let failure = Failure::new(Code::DeliveryRefused, "there is an answer, but it cannot be shown here")
         .hint("an operator can find it by the reference");
-    Reply { audience: job.reply.audience, ..Reply::notice(Notice::of(&failure, None, Some(job.turn))) }
+    Reply {
+        audience: job.reply.audience,
+        locale: job.reply.locale,
+        ..Reply::notice(Notice::of(&failure, None, Some(job.turn)))
+    }
 }
 
 /// Under the parts that arrived, in place of those that the platform does not take.
@@ -164,7 +175,8 @@ pub(super) fn rest_cannot_be_shown(job: &Job) -> Reply {
     let failure = Failure::new(Code::DeliveryRefused, "the answer goes on, but its rest cannot be shown here")
         .hint("an operator can find it by the reference");
     let notice = Reply::notice(Notice::of(&failure, None, Some(job.turn)));
-    Reply { audience: job.reply.audience, buttons: job.reply.buttons.clone(), ..notice }
+    let Reply { audience, ref buttons, locale, .. } = *job.reply;
+    Reply { audience, locale, buttons: buttons.clone(), ..notice }
 }
 
 /// A private reply where the platform cannot be private: only the sentences that anybody may read.

@@ -1,31 +1,31 @@
 //! A reply without any marks.
 
-use contract::{Content, Notice, Reply};
+use contract::{Content, Locale, Notice, Reply};
 
 /// A reply as plain text: for pull addresses, summaries and sessions.
 pub fn plain(reply: &Reply) -> String {
-    let parts: Vec<_> = reply.content.iter().map(plain_content).collect();
+    let parts: Vec<_> = reply.content.iter().map(|content| plain_content(content, reply.locale)).collect();
     parts.join("\n\n")
 }
 
-fn plain_content(content: &Content) -> String {
+fn plain_content(content: &Content, locale: Locale) -> String {
     match content {
         Content::Text(markdown) => unmarked(markdown),
         Content::Plain(text) | Content::Code { text, .. } => text.clone(),
-        Content::Notice(notice) => plain_notice(notice),
-        Content::File(file) => format!("[file {}]", file.name),
-        Content::Attachment { name, .. } => format!("[file {name}]"),
+        Content::Notice(notice) => plain_notice(notice, locale),
+        Content::File(file) => words::named_file(&file.name, locale),
+        Content::Attachment { name, .. } => words::named_file(name, locale),
     }
 }
 
-fn plain_notice(notice: &Notice) -> String {
-    let (mark, heading) = notice.heading();
-    let mut text = format!("{mark} {heading}: {}", notice.say);
-    for line in notice.detail_lines() {
+fn plain_notice(notice: &Notice, locale: Locale) -> String {
+    let shown = words::notice(notice, locale);
+    let mut text = format!("{} {}", shown.mark, words::headed(&shown.heading, &shown.say, locale));
+    for line in shown.details {
         text.push_str("\n  ");
         text.push_str(&line);
     }
-    text.push_str(&format!("\n→ {}", notice.hint));
+    text.push_str(&format!("\n→ {}", shown.hint));
     text
 }
 

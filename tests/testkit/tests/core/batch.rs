@@ -277,8 +277,12 @@ async fn what_is_listed_is_what_can_be_called() {
     let list = gateway.gateway.tools(&caller);
     let names: Vec<_> = list.described.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert!(!names.contains(&"secret_thing") && names.contains(&"noop"), "{names:?}");
-    let menu: Vec<_> = list.menu.items.iter().map(|i| i.name.as_str()).take(names.len()).collect();
-    assert_eq!(menu, names);
+    let (builtins, tools): (Vec<_>, Vec<_>) = list.menu.items.iter().partition(|item| item.toolset.is_empty());
+    assert_eq!(tools.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), names);
+    // Built-ins come first: where a platform takes fewer commands, they stay.
+    let builtins: Vec<_> = builtins.iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(builtins, ["help", "tools", "trace", "stop", "new", "status", "start"]);
+    assert_eq!(list.menu.items[0].name, "help");
     for name in ["noop", "gate", "once", "secret_thing", "crash"] {
         let outcome = gateway.invoke(name, serde_json::json!({})).await;
         let is_unknown = outcome.result.as_ref().is_err_and(|f| f.code == Code::ToolUnknown);
