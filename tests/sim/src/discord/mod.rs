@@ -1,32 +1,146 @@
-//! A local Discord.
+//! A local Discord: its API and gateway on one side, people who write, press and fill in on the other.
 
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use axum::Router;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How the platform is set up.
-#[derive(Clone, Debug, Default)]
-pub struct Setup {}
+mod api;
+mod callback;
+mod cast;
+mod channels;
+mod check;
+mod command_check;
+mod commands;
+mod components;
+mod control;
+mod draft;
+mod error;
+mod events;
+pub mod fault;
+mod files;
+mod gateway;
+mod ids;
+mod inbound;
+mod info;
+mod interactions;
+mod invoke;
+mod limits;
+pub mod markdown;
+mod mentions;
+mod messages;
+mod options;
+mod people;
+mod places;
+mod reactions;
+mod request;
+mod routes;
+mod session;
+mod show;
+mod threads;
+pub mod transcript;
+mod webhooks;
+mod world;
 
-/// The platform; its requests come over HTTP and a socket, its people are in the hand of a test or a page.
+pub use api::{Ending, Heads};
+pub use control::control;
+pub use error::ApiError;
+pub use fault::Fault;
+pub use limits::Limits;
+pub use people::{
+    Command, Conversation, Edit, Intents, NewFile, NewKind, Outcome, Press, Raw, React, Refused, Remove, Said, Say,
+    State, Submit, Typed, Typing,
+};
+pub use request::Body;
+pub use routes::routes;
+pub use transcript::Entry;
+pub use world::{Stats, Violation};
+
+use session::Order;
+use world::World;
+
+/// How the platform is set up.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The name of the first bot that shows itself.
+    pub username: String,
+    /// The guild that conversations are in unless they name another.
+    pub guild: String,
+    /// The tokens that are good; with none every well-formed one is, and its first use makes the bot.
+    pub tokens: Vec<String>,
+    /// The privileged intents that are switched on in the developers' portal.
+    pub content: bool,
+    pub members: bool,
+    pub presences: bool,
+    pub limits: Limits,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            username: "toolgate".into(),
+            guild: "Toolgate".into(),
+            tokens: Vec::new(),
+            content: true,
+            members: true,
+            presences: true,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// The platform; its requests come over HTTP and sockets, its people are in the hand of a test or a page.
 pub struct Discord {
-    _stop: CancellationToken,
+    world: Mutex<World>,
+    updates: watch::Sender<u64>,
+    stop: CancellationToken,
 }
 
 impl Discord {
     /// `url` is where the simulators are reached: `http://ADDRESS`, without a slash at the end.
-    pub fn new(_setup: Setup, _url: &str, stop: CancellationToken) -> Self {
-        Self { _stop: stop }
+    pub fn new(setup: Setup, url: &str, stop: CancellationToken) -> Self {
+        Self { world: Mutex::new(World::new(setup, url)), updates: watch::Sender::new(0), stop }
     }
-}
 
-/// What bots ask, below `/discord`.
-pub fn routes(_platform: Arc<Discord>) -> Router {
-    Router::new()
-}
+    /// Changes the world and wakes whoever waits for something to happen in it.
+    fn write<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.lock();
+        let before = world.moves;
+        let out = change(&mut world);
+        let moved = world.moves != before;
+        drop(world);
+        if moved {
+            self.updates.send_modify(|count| *count += 1);
+        }
+        out
+    }
 
-/// What people do, below `/control/discord`.
-pub fn control(_platform: Arc<Discord>) -> Router {
-    Router::new()
+    fn lock(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a connection has to send now, and whether each payload is compressed by itself.
+    fn pull(&self, connection: u64) -> (Vec<Order>, bool) {
+        let mut world = self.lock();
+        let squeeze = world.connections.get(&connection).is_some_and(|connection| connection.squeeze);
+        (world.pull(connection), squeeze)
+    }
+
+    /// Changes whenever an event, an entry or an order came.
+    pub fn updates(&self) -> watch::Receiver<u64> {
+        self.updates.subscribe()
+    }
+
+    /// Returns when the server is to stop.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+
+    async fn pause(&self, time: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(time) => {}
+            () = self.stopped() => {}
+        }
+    }
 }
