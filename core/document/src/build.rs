@@ -11,8 +11,6 @@ use crate::{
 pub struct Builder {
     doc: Doc,
     leaf: Option<Block>,
-    /// A new line that is written when text follows it.
-    line: bool,
     gap: u8,
     level: u8,
     mark: Option<Mark>,
@@ -38,7 +36,6 @@ impl Default for Builder {
         Self {
             doc: Doc::default(),
             leaf: None,
-            line: false,
             gap: 0,
             level: 0,
             mark: None,
@@ -103,7 +100,6 @@ impl Builder {
 
     /// Ends the open block, if one is.
     pub fn end(&mut self) {
-        self.line = false;
         let Some(mut leaf) = self.leaf.take() else { return };
         let kept = self.doc.text[leaf.text.start..].trim_end_matches('\n').len();
         self.doc.text.truncate(leaf.text.start + kept);
@@ -213,9 +209,12 @@ impl Builder {
         self.link = None;
     }
 
-    /// A new line in the open block.
+    /// A new line in the open block; at its end it is left out.
     pub fn line(&mut self) {
-        self.line = self.leaf.is_some();
+        let start = self.leaf.as_ref().map_or(usize::MAX, |leaf| leaf.text.start);
+        if start < self.doc.text.len() && !self.doc.text.ends_with('\n') {
+            self.styled("\n", false);
+        }
     }
 
     pub fn text(&mut self, text: &str) {
@@ -235,9 +234,6 @@ impl Builder {
         }
         let style = Style { bold: self.bold > 0, italic: self.italic > 0, strike: self.strike > 0, code };
         let link = self.link.map(|to| Link { to, is_bare: false });
-        if std::mem::take(&mut self.line) {
-            self.push("\n", Style { code: false, ..style }, link);
-        }
         self.push(text, style, link);
     }
 

@@ -16,8 +16,13 @@ pub struct Cost {
 }
 
 impl Cost {
-    pub fn new(units: usize, marks: usize, bytes: usize) -> Self {
+    pub const fn new(units: usize, marks: usize, bytes: usize) -> Self {
         Self { units, marks, bytes }
+    }
+
+    /// Only a length.
+    pub const fn length(units: usize) -> Self {
+        Self { units, marks: 0, bytes: 0 }
     }
 
     fn add(&mut self, other: Self) {

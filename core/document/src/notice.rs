@@ -31,15 +31,15 @@ pub(crate) fn write(to: &mut Builder, notice: &Notice, shown_later: Option<TurnI
     }
     if let Some(turn) = notice.reference.filter(|turn| Some(*turn) != shown_later) {
         to.gap(1);
-        reference(to, turn);
+        reference(to, turn, locale);
     }
     to.gap(2);
 }
 
 /// What a person quotes when asking about a turn.
-pub(crate) fn reference(to: &mut Builder, turn: TurnId) {
+pub(crate) fn reference(to: &mut Builder, turn: TurnId, locale: Locale) {
     to.begin(BlockKind::Reference);
-    to.text("ref ");
+    to.text(&format!("{} ", words::reference(locale)));
     to.code(&turn.to_string());
     to.end();
 }

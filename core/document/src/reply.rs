@@ -45,7 +45,7 @@ pub fn of(reply: &Reply, rules: &Rules) -> Doc {
     }
     if let Some(turn) = reply.reference {
         to.gap(2);
-        notice::reference(&mut to, turn);
+        notice::reference(&mut to, turn, reply.locale);
     }
     to.finish()
 }
@@ -120,7 +120,7 @@ fn source(reply: &Reply) -> String {
         }
         out.push_str("\n\n");
     }
-    out.extend(reply.reference.map(|turn| format!("ref {turn}\n")));
+    out.extend(reply.reference.map(|turn| format!("{} {turn}\n", words::reference(reply.locale))));
     out
 }
 

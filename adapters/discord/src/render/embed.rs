@@ -43,7 +43,8 @@ impl Embed {
             description.push_str("\n→ ");
             description.push_str(&markdown::escape(&shown.hint));
         }
-        let reference = notice.reference.or(reply.reference).map(|turn| format!("ref {turn}"));
+        let reference =
+            notice.reference.or(reply.reference).map(|turn| format!("{} {turn}", words::reference(reply.locale)));
         let footer: Vec<String> = notice.tool.iter().cloned().chain([code.to_owned()]).chain(reference).collect();
         let title = format!("{} {}", shown.mark, shown.heading);
         Self { title, description, color: color(notice.layer), footer: Footer { text: footer.join(" · ") } }

@@ -55,7 +55,7 @@ impl Measure for Markdown {
             BlockKind::Table(_) => 8 + 2 * quote,
         };
         let mark = block.mark.map_or(0, |mark| 2 + mark.width());
-        Cost::new(gap + quote + kind + block.indent() + mark, 0, 0)
+        Cost::length(gap + quote + kind + block.indent() + mark)
     }
 
     fn line(&self, block: &Block) -> usize {
@@ -73,13 +73,13 @@ impl Measure for Markdown {
         let link = run.link.map_or(0, |link| {
             if link.is_bare { 2 } else { 8 + target(doc.target(link)).chars().map(char::len_utf16).sum::<usize>() }
         });
-        Cost::new(style + link, 0, 0)
+        Cost::length(style + link)
     }
 }
 
 impl Manner for Markdown {
     fn most(&self) -> Cost {
-        Cost::new(MOST_TEXT, 0, 0)
+        Cost::new(MOST_TEXT, 0, usize::MAX)
     }
 
     fn draw(&self, piece: Piece<'_>) -> String {

@@ -121,7 +121,6 @@ pub(super) struct Style {
     pub(super) code: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
 fn is_off(value: &bool) -> bool {
     !value
 }

@@ -72,11 +72,11 @@ impl Measure for RichText {
             }
             BlockKind::Rule | BlockKind::Reference => Cost::new(OTHER_BLOCK + RICH_TEXT, 2, 0),
             BlockKind::Heading(_) => Cost::new(OTHER_BLOCK + RICH_TEXT + gap, 2, 0),
-            BlockKind::Code(_) | BlockKind::Table(_) => Cost::new(RICH_TEXT + SECTION + TEXT + 30, 0, 0),
+            BlockKind::Code(_) | BlockKind::Table(_) => Cost::length(RICH_TEXT + SECTION + TEXT + 30),
             BlockKind::Paragraph if before.is_some_and(|before| continues(before, block)) => {
-                Cost::new(SECTION + gap, 0, 0)
+                Cost::length(SECTION + gap)
             }
-            BlockKind::Paragraph => Cost::new(RICH_TEXT + LIST + SECTION + gap, 0, 0),
+            BlockKind::Paragraph => Cost::length(RICH_TEXT + LIST + SECTION + gap),
         }
     }
 
@@ -87,7 +87,7 @@ impl Measure for RichText {
     fn run(&self, doc: &Doc, run: &Run) -> Cost {
         let style = if run.style == document::Style::PLAIN { 0 } else { STYLE };
         let link = run.link.map_or(0, |link| LINK + doc.target(link).chars().map(char::len_utf16).sum::<usize>());
-        Cost::new(TEXT + style + link, 0, 0)
+        Cost::length(TEXT + style + link)
     }
 }
 
@@ -118,7 +118,7 @@ fn table_text(table: &Table) -> usize {
 
 impl Manner for RichText {
     fn most(&self) -> Cost {
-        Cost::new(MOST_BLOCKS_TEXT - RICH_TEXT - LIST, MOST_BLOCKS - 2, 0)
+        Cost::new(MOST_BLOCKS_TEXT - RICH_TEXT - LIST, MOST_BLOCKS - 2, usize::MAX)
     }
 
     fn draw(&self, piece: Piece<'_>) -> String {
@@ -346,6 +346,14 @@ fn join<'d>(open: Option<&mut Vec<Inline<'d>>>, gap: &str, elements: &mut Vec<In
     match open.last_mut() {
         Some(Inline::Text { text, style: None }) => text.to_mut().push_str(gap),
         _ => open.push(Inline::Text { text: Cow::Owned(gap.to_owned()), style: None }),
+    }
+    // What is alike is one element, while it is not too long.
+    if let (Some(Inline::Text { text, style: None }), Some(Inline::Text { text: next, style: None })) =
+        (open.last_mut(), elements.first())
+        && document::units(text) + document::units(next) <= MOST_ELEMENT
+    {
+        text.to_mut().push_str(next);
+        elements.remove(0);
     }
     open.append(elements);
 }

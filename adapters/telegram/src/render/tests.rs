@@ -1,6 +1,10 @@
 //! Renderings as goldens, and what must hold for any input.
 
-use contract::{Action, Audience, Button, Code, Digest, Failure, FileRef, Notice, Opaque, Problem, TurnId};
+use contract::{Action, Audience, Button, Code, Digest, Failure, FileRef, Notice, Opaque, Problem};
+use document::{
+    Piece,
+    samples::{joined, piece, turn, visible},
+};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
@@ -15,10 +19,6 @@ fn check(markdown: &str, html: Expect) {
     assert_eq!(parts.len(), 1);
     read(&parts[0].body).expect("valid markup");
     html.assert_eq(&parts[0].body);
-}
-
-fn turn() -> TurnId {
-    "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap()
 }
 
 #[test]
@@ -344,20 +344,36 @@ fn a_style_within_itself_is_drawn_once_and_code_interrupts_it() {
     assert_eq!(read(&nested[0].body).map(|(text, _)| text), Ok("c ".repeat(50).trim_end().to_owned()));
 }
 
-/// Pieces of what a model or a tool may write.
-fn piece() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "[ a-z*_`~#>|<&@!\\[\\]()\\\\:/.\n-]{0,40}",
-        "\\PC{0,20}",
-        Just("```rust\nlet a = 1;\n\n  b\n```\n".to_owned()),
-        Just("\n\n- a\n  1. b\n     > c\n".to_owned()),
-        Just("| a | b |\n|---|--:|\n| 1 | @two |\n\n".to_owned()),
-        Just("**bold `code` [link](https://e.test/@x)** ".to_owned()),
-        Just("👩‍👩‍👧🇩🇪e\u{301} ".to_owned()),
-        Just("https://m.test/@ann @bob ".to_owned()),
-        "[a-z ]{200,400}",
-        "[汉字]{100,300}",
-    ]
+#[test]
+fn samples_are_drawn_as_the_files_beside_those_of_other_platforms() {
+    document::samples::compare("telegram", "html", |sample| joined(&reply(sample), |part| part.body.clone()));
+}
+
+#[test]
+fn every_sample_is_within_limits_and_shows_what_was_written() {
+    for (name, sample) in document::samples::all() {
+        let mut seen = String::new();
+        for part in reply(&sample) {
+            let (text, entities) = read(&part.body).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+            assert!(
+                document::units(&text) <= MOST_TEXT && document::units(&part.plain) <= MOST_TEXT && entities <= 100,
+                "{name}"
+            );
+            assert!(!reader::pings(&part.body), "{name}");
+            seen.push_str(&text);
+        }
+        let written = document::plain::of(Piece::whole(&document::of(&sample, &RULES)), 0);
+        assert!(sample.most_messages.is_some() || visible(&seen) == visible(&written), "{name}");
+    }
+}
+
+#[test]
+fn names_ping_where_they_may() {
+    let pings = contract::Pings { users: true, ..contract::Pings::default() };
+    let parts = reply(&Reply { pings, ..Reply::text("**@ann** and `@bob`") });
+    assert_eq!(parts[0].body, "<b>@ann</b> and <code>@bob</code>");
+    // Without markup nothing keeps a name in code from being one.
+    assert_eq!(reply(&Reply::text("`@bob`"))[0].plain, "@\u{2060}bob");
 }
 
 proptest! {
