@@ -34,6 +34,12 @@ pub fn notice(notice: &Notice, locale: Locale) -> Shown {
     }
 }
 
+/// A heading and what stands under it, where there is one line for both.
+pub fn headed(heading: &str, say: &str, locale: Locale) -> String {
+    let values = [("sentence", catalogue::value(heading)), ("words", catalogue::value(say))];
+    catalogue::text(locale, "detail-in-words", &Values::from(values))
+}
+
 fn heading_key(notice: &Notice) -> &'static str {
     match (notice.layer, notice.code) {
         (_, Code::ToolUnknown | Code::ToolRemoved) => "heading-unavailable",
@@ -65,8 +71,7 @@ fn sentence(notice: &Notice, locale: Locale) -> String {
     if words.is_empty() {
         return meaning;
     }
-    let values = [("sentence", catalogue::value(meaning)), ("words", catalogue::value(words))];
-    catalogue::text(locale, "detail-in-words", &Values::from(values))
+    headed(&meaning, words, locale)
 }
 
 fn meaning(code: Code, tool: Option<&str>, locale: Locale) -> String {

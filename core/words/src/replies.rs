@@ -20,6 +20,16 @@ pub fn button(action: Action, locale: Locale) -> String {
     catalogue::plain(locale, key)
 }
 
+/// What stands on the button that sends a form.
+pub fn send(locale: Locale) -> String {
+    catalogue::plain(locale, "button-send")
+}
+
+/// A status behind the bot's own name while it works.
+pub fn working(locale: Locale) -> String {
+    catalogue::plain(locale, "reply-working")
+}
+
 /// What only the sender is told at once: that something stops, that a button is no longer in use.
 pub fn signal(words: &str, locale: Locale) -> String {
     reading::said("signal", words, locale)

@@ -135,7 +135,7 @@ fn numbers_choose_their_form_and_are_not_grouped() {
 #[test]
 fn what_is_filled_in_is_copied_without_marks_around_it() {
     let text = crate::no_tool_matches("{ $x } \u{202e}", Locale::ZhHans);
-    assert_eq!(text, "这里没有与 `{ $x } \u{202e}` 有关的工具。发送 /tools 可以查看全部。");
+    assert_eq!(text, "这里没有与“`{ $x } \u{202e}`”有关的工具。发送 /tools 可以查看全部。");
 }
 
 #[test]

@@ -19,7 +19,7 @@ detail-usage = usage: { $usage }
 detail-happened = it may have happened at { $time }
 detail-retry = try again in { $wait }
 detail-code = code: { $code }
-# Stands in another language for a sentence that is not in the catalogue: what the code means, then the owner's words.
+# A heading and its sentence on one line; what a code means, then a tool owner's own words.
 detail-in-words = { $sentence }: { $words }
 
 # What each code means, in a sentence: for failures whose own sentence is not in the catalogue. `.tool` names the tool.

@@ -2,6 +2,7 @@
 button-cancel = Cancel
 button-again = Try again
 button-details = Details
+button-send = Send
 
 # Around a reply
 reply-repeated = (you may have received this already)
@@ -17,6 +18,7 @@ reply-same = { $count ->
 }
 reply-reference = ref
 reply-named-file = [file { $name }]
+reply-working = is working on it…
 reply-not-here = I am not available here
 
 # Files that came with a message

@@ -19,7 +19,7 @@ detail-usage = 用法：{ $usage }
 detail-happened = 操作可能已在 { $time } 生效
 detail-retry = 请在 { $wait }后再试
 detail-code = 代码：{ $code }
-# 目录里没有的句子：先说代码的含义，再说工具作者的原话。
+# 标题和句子同在一行；代码的含义，后面是工具作者的原话。
 detail-in-words = { $sentence }：{ $words }
 
 # 每个代码的含义。`.tool` 指出是哪个工具。

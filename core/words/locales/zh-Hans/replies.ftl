@@ -2,6 +2,7 @@
 button-cancel = 取消
 button-again = 重试
 button-details = 详情
+button-send = 提交
 
 # 答复前后的话
 reply-repeated = （您可能已经收到过这条消息）
@@ -11,6 +12,7 @@ reply-cut = …（在此截断：共 { $count } 个字符）
 reply-same = 另外 { $count } 条命令也是如此。
 reply-reference = 请求编号
 reply-named-file = [文件 { $name }]
+reply-working = 正在处理…
 reply-not-here = 我在这里不可用
 
 # 随消息发来的文件
@@ -34,7 +36,7 @@ help-write = 请写命令：`/名称 值` 或 `/名称 键=值`。几条命令�
 help-more = 还有 { $count } 个：/tools
 help-own = 关于我自己：
 tools-none = 这里目前没有可用的工具。
-tools-no-match = 这里没有与 `{ $word }` 有关的工具。发送 /tools 可以查看全部。
+tools-no-match = 这里没有与“`{ $word }`”有关的工具。发送 /tools 可以查看全部。
 builtin-help = 这里能做什么
 builtin-tools = 您在这里能用的工具；/tools 关键词 可以缩小范围
 builtin-trace = 某次请求的经过：/trace 请求编号

@@ -8,5 +8,6 @@ mod chaos;
 mod delivery;
 mod kill;
 mod lanes;
+mod languages;
 mod scene;
 mod turns;

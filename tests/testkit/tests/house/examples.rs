@@ -129,8 +129,14 @@ fn every_policy_in_the_documents_is_a_policy() {
 /// Who follows the README ends with its tool, its policy and no error.
 #[test]
 fn the_readme_goes_together() {
+    for readme in ["README.md", "README.zh-CN.md"] {
+        goes_together(readme);
+    }
+}
+
+fn goes_together(readme: &str) {
     let of_readme = |info: &str| -> Vec<_> {
-        let own = of(info).into_iter().filter(|example| example.place.starts_with("README.md"));
+        let own = of(info).into_iter().filter(|example| example.place.starts_with(readme));
         own.map(|example| example.text).collect()
     };
     let registry = Registry::new(Arc::new(Endpoints::new()));
@@ -140,6 +146,34 @@ fn the_readme_goes_together() {
     let (compiled, warnings) = policies.compile(&loaded.snapshot.facts()).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(compiled.tools().len(), 1);
+}
+
+/// The translation says the same: its examples are the original's, but for what stands behind a `#`, and so are its
+/// headings by their order and its links by their targets.
+#[test]
+fn the_translated_readme_keeps_up() {
+    let read = |name: &str| std::fs::read_to_string(crate::root().join(name)).unwrap();
+    let (original, translated) = (read("README.md"), read("README.zh-CN.md"));
+    let code = |text: &str| -> Vec<_> {
+        let line = |line: &str| line.split(" #").next().unwrap_or_default().trim_end().to_owned();
+        fences("", text).iter().map(|e| (e.info.clone(), e.text.lines().map(line).collect::<Vec<_>>())).collect()
+    };
+    assert_eq!(code(&translated), code(&original));
+    assert_eq!(levels(&translated), levels(&original));
+    assert_eq!(targets(&translated, "README.md"), targets(&original, "README.zh-CN.md"));
+}
+
+fn levels(text: &str) -> Vec<usize> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| line.bytes().take_while(|b| *b == b'#').count()).collect()
+}
+
+/// Where links and pictures lead to, but for the way to the other language.
+fn targets<'t>(text: &'t str, other: &str) -> Vec<&'t str> {
+    let mut found: Vec<_> = text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    found.retain(|target| *target != other);
+    found.sort_unstable();
+    found
 }
 
 fn compiles(example: &Example, file: &str) {

@@ -16,7 +16,7 @@ const LONGER: &[(&str, &str)] = &[
     ("platform-policies/tests/policies/semantics.rs", "a table of cases"),
 ];
 
-fn sources() -> Vec<(String, String)> {
+pub fn sources() -> Vec<(String, String)> {
     FOLDERS.iter().flat_map(|folder| files(folder, SOURCES)).collect()
 }
 
@@ -131,7 +131,7 @@ fn a_limit_has_its_number_where_the_page_says() {
 /// The documents of the root and of `docs/`.
 pub fn documents() -> Vec<(String, String)> {
     let mut all = files("docs", &[".md"]);
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    for name in ["README.md", "README.zh-CN.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         all.push((name.to_owned(), std::fs::read_to_string(root().join(name)).unwrap()));
     }
     all

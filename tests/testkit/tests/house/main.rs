@@ -7,6 +7,7 @@ mod failures;
 mod files;
 mod imports;
 mod routes;
+mod sentences;
 
 use std::path::{Path, PathBuf};
 
