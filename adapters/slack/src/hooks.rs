@@ -1,0 +1,101 @@
+//! What Slack sends over HTTP: checked by its signature over the raw bytes, answered when it is stored.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    extract::{FromRequest, Request, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Json, Response},
+    routing::post,
+};
+use secrecy::ExposeSecret;
+use serde_json::{Map, Value};
+use slack_morphism::signature_verifier::SlackEventSignatureVerifier as Verifier;
+use tokio::sync::oneshot;
+
+use crate::{
+    Mode, Slack,
+    inbound::text,
+    intake::{Answer, Door},
+};
+
+/// More than any event has.
+const LARGEST: usize = 1024 * 1024;
+/// One address for everything, and one for each kind: the app's settings may name either.
+pub(crate) fn router(slack: Arc<Slack>) -> Router {
+    Router::new()
+        .route("/", post(receive))
+        .route("/events", post(receive))
+        .route("/commands", post(receive))
+        .route("/interactive", post(receive))
+        .with_state(slack)
+}
+
+async fn receive(State(slack): State<Arc<Slack>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, LARGEST).await else { return refuse(StatusCode::PAYLOAD_TOO_LARGE) };
+    if !is_signed(&slack, &parts.headers, &body) {
+        tracing::warn!(account = slack.account, "a request without a good signature");
+        return refuse(StatusCode::UNAUTHORIZED);
+    }
+    let Some((door, payload)) = read(&parts.headers, body).await else { return refuse(StatusCode::BAD_REQUEST) };
+    if text(&payload, "type") == Some("url_verification") {
+        return text(&payload, "challenge").unwrap_or_default().to_owned().into_response();
+    }
+    // Slack tests a command's address so.
+    if text(&payload, "ssl_check").is_some() {
+        return StatusCode::OK.into_response();
+    }
+    if let Some(again) = parts.headers.get("x-slack-retry-num") {
+        tracing::debug!(account = slack.account, ?again, reason = ?parts.headers.get("x-slack-retry-reason"), "comes again");
+    }
+    take(&slack, door, payload).await
+}
+
+async fn take(slack: &Slack, door: Door, payload: Value) -> Response {
+    let Some(intake) = slack.intake() else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
+    let (done, answered) = oneshot::channel();
+    let put = intake.put(door, payload, move |answer| {
+        // Whoever asked may have gone; then Slack asks again and it is known.
+        let _ = done.send(answer);
+    });
+    put.await;
+    match answered.await {
+        Ok(Answer::Taken(None)) => StatusCode::OK.into_response(),
+        Ok(Answer::Taken(Some(words))) => Json(words).into_response(),
+        Ok(Answer::NotTaken) | Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+/// Nothing else is done with a request before its signature is checked: in constant time, and not older than five minutes.
+fn is_signed(slack: &Slack, headers: &HeaderMap, body: &Bytes) -> bool {
+    let Mode::Events { signing_secret } = &slack.config.mode else { return false };
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let (signature, at) = (header(Verifier::SLACK_SIGNED_HASH_HEADER), header(Verifier::SLACK_SIGNED_TIMESTAMP));
+    let (Some(signature), Some(at), Ok(body)) = (signature, at, std::str::from_utf8(body)) else { return false };
+    let verifier = Verifier::new(&signing_secret.expose_secret().trim().into());
+    verifier.verify(signature, body, at).is_ok()
+}
+
+/// Events come as JSON; commands as a form, and interactions as JSON in a field of one.
+async fn read(headers: &HeaderMap, body: Bytes) -> Option<(Door, Value)> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.starts_with("application/x-www-form-urlencoded") {
+        return Some((Door::Event, serde_json::from_slice(&body).ok()?));
+    }
+    let form = Request::post("/").header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+    let form = form.body(Body::from(body)).ok()?;
+    let axum::Form(fields) = axum::Form::<Vec<(String, String)>>::from_request(form, &()).await.ok()?;
+    if let Some((_, payload)) = fields.iter().find(|(name, _)| name == "payload") {
+        return Some((Door::Interaction, serde_json::from_str(payload).ok()?));
+    }
+    let fields: Map<String, Value> = fields.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
+    Some((Door::Command, Value::Object(fields)))
+}
+
+/// Sending it again is of no use.
+fn refuse(status: StatusCode) -> Response {
+    (status, [("x-slack-no-retry", "1")]).into_response()
+}

@@ -1,0 +1,357 @@
+//! A simulator, an adapter and a fake of the core whose other end is in the test's hand.
+
+pub(crate) use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+pub(crate) use contract::{
+    Accepted, Action, Address, Audience, Button, Caller, Catalog, Choice, Core, Cursors, DeliveryError, DeliveryKey,
+    Feed, Fence, Health, Heard, Inbox, Indicator, Kind, Menu, MenuItem, Message, Op, Opaque, Outlet, Part, Platform,
+    Problem, Receipt, Scope, Sender, Source, Stopped, StoreDown, TurnId, TurnStream, Why,
+    seams::{Condition, PartFile},
+};
+pub(crate) use futures_util::StreamExt;
+pub(crate) use serde_json::{Map, Value, json};
+pub(crate) use sim::slack::{
+    Command, Conversation, Edit, Events, Fault, Limits, NewApp, NewKind, Open, OpenWhat, Press, Raw, React, Say, Setup,
+    State, Submit, fault, transcript,
+};
+pub(crate) use slack::{Config, Mode, Slack, Timing};
+pub(crate) use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+pub(crate) use tokio_util::sync::CancellationToken;
+
+pub(crate) const BOT_TOKEN: &str = "xoxb-1-2-SECRETsecret";
+pub(crate) const APP_TOKEN: &str = "xapp-1-A1-2-HIDDENhidden";
+pub(crate) const SECRET: &str = "5197111";
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// The core's other end: what was accepted comes out here.
+pub(crate) struct Fake {
+    pub(crate) accepted: mpsc::UnboundedSender<Message>,
+    pub(crate) down: AtomicBool,
+    pub(crate) for_us: AtomicBool,
+    /// How often it was asked to take something.
+    pub(crate) tries: Mutex<u32>,
+    pub(crate) signal: Mutex<Option<String>>,
+    pub(crate) seen: Mutex<HashSet<String>>,
+}
+
+#[async_trait::async_trait]
+impl Inbox for Fake {
+    async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
+        *self.tries.lock().unwrap() += 1;
+        if self.down.load(Ordering::Relaxed) {
+            return Err(StoreDown("switched off".into()));
+        }
+        if !self.for_us.load(Ordering::Relaxed) {
+            return Ok(Accepted::NotForUs);
+        }
+        let known = !self.seen.lock().unwrap().insert(message.key.clone());
+        if !known {
+            self.accepted.send(message).unwrap();
+        }
+        Ok(match self.signal.lock().unwrap().clone() {
+            Some(notice) => Accepted::Signal(notice),
+            None => Accepted::Turn { id: TurnId::new(), known, show: Audience::Everyone },
+        })
+    }
+}
+
+#[async_trait::async_trait]
+impl Cursors for Fake {
+    async fn load(&self, _what: &str) -> Result<Option<Vec<u8>>, StoreDown> {
+        Ok(None)
+    }
+
+    async fn save(&self, _what: &str, _value: &[u8]) -> Result<(), StoreDown> {
+        Ok(())
+    }
+
+    async fn lease(&self, _what: &str, _ttl: Duration) -> Result<Option<Fence>, StoreDown> {
+        Ok(Some(Fence(1)))
+    }
+
+    async fn release(&self, _what: &str) -> Result<(), StoreDown> {
+        Ok(())
+    }
+}
+
+/// What the one tool takes that needs something.
+pub(crate) fn weather() -> Value {
+    json!({"type": "object", "required": ["city"], "properties": {
+        "city": {"type": "string", "minLength": 2},
+        "days": {"type": "integer", "minimum": 1, "maximum": 7}}})
+}
+
+#[async_trait::async_trait]
+impl Catalog for Fake {
+    fn menu(&self, _who: &Caller) -> Arc<Menu> {
+        let item = |name: &str, parameters| MenuItem {
+            name: name.into(),
+            description: format!("runs {name}"),
+            parameters: Arc::new(parameters),
+            ..MenuItem::default()
+        };
+        Arc::new(Menu { items: vec![item("help", json!({})), item("weather_query", weather())], digest: None })
+    }
+
+    fn check(&self, _who: &Caller, command: &str, filled: &Map<String, Value>) -> Result<(), Vec<Problem>> {
+        let problem = |got: Option<String>| Problem {
+            path: "city".into(),
+            expected: "the name of a city".into(),
+            got,
+            hint: Some("like Oslo".into()),
+        };
+        match filled.get("city").and_then(Value::as_str) {
+            _ if command != "weather_query" => Ok(()),
+            None => Err(vec![problem(None)]),
+            Some("Atlantis") => Err(vec![problem(Some("Atlantis".into()))]),
+            Some(_) => Ok(()),
+        }
+    }
+
+    async fn complete(&self, _who: &Caller, _command: &str, _field: &str, _typed: &str) -> Vec<Choice> {
+        Vec::new()
+    }
+
+    async fn changed(&self, _since: u64) -> u64 {
+        std::future::pending().await
+    }
+
+    fn anyone(&self, address: &Address) -> Caller {
+        Caller {
+            platform: Platform::Slack,
+            account: address.account.clone(),
+            tenant: "default".into(),
+            space: address.space.clone(),
+            conversation: address.conversation.clone(),
+            thread: address.thread.clone(),
+            sender: Sender { id: String::new(), name: String::new() },
+            roles: Vec::new(),
+            origin: contract::Origin::Said,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Feed for Fake {
+    async fn watch(&self, _turn: TurnId) -> TurnStream {
+        Box::pin(futures_util::stream::empty())
+    }
+}
+
+/// A simulator, an adapter and a core's fake.
+pub(crate) struct Stage {
+    pub(crate) sim: sim::Running,
+    pub(crate) slack: Arc<Slack>,
+    pub(crate) fake: Arc<Fake>,
+    pub(crate) health: Health,
+    pub(crate) accepted: mpsc::UnboundedReceiver<Message>,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) everything: CancellationToken,
+    pub(crate) running: Option<JoinHandle<Result<(), Stopped>>>,
+    /// Rules that a test breaks on purpose.
+    pub(crate) forgiven: u64,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::with(Setup { limits: quick(), ..Setup::default() }).await
+    }
+
+    /// Over sockets, and with one open.
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let mut stage = Self::quiet(setup, |url| socket_config(url, 1)).await;
+        stage.start().await;
+        stage.condition(|now| *now == Condition::Ready).await;
+        stage
+    }
+
+    /// One that does not run yet.
+    pub(crate) async fn quiet(setup: Setup, config: impl Fn(&str) -> Config) -> Self {
+        let everything = CancellationToken::new();
+        let options = sim::Options { slack: setup, ..sim::Options::default() };
+        let sim = sim::serve(options, everything.clone()).await.unwrap();
+        let (sender, accepted) = mpsc::unbounded_channel();
+        let fake = Arc::new(Fake {
+            accepted: sender,
+            down: AtomicBool::new(false),
+            for_us: AtomicBool::new(true),
+            tries: Mutex::default(),
+            signal: Mutex::default(),
+            seen: Mutex::default(),
+        });
+        let slack = Slack::new(config(&sim.url)).unwrap_or_else(|stopped| panic!("{stopped}"));
+        let shutdown = everything.child_token();
+        let health = Health::default();
+        Self { sim, slack, fake, health, accepted, shutdown, everything, running: None, forgiven: 0 }
+    }
+
+    pub(crate) async fn start(&mut self) {
+        self.shutdown = self.everything.child_token();
+        let core = Core {
+            inbox: self.fake.clone(),
+            catalog: self.fake.clone(),
+            feed: self.fake.clone(),
+            cursors: self.fake.clone(),
+            health: self.health.clone(),
+        };
+        self.running = Some(tokio::spawn(slack::run(self.slack.clone(), core, self.shutdown.clone())));
+    }
+
+    pub(crate) async fn stop(&mut self) -> Result<(), Stopped> {
+        self.shutdown.cancel();
+        self.ended().await
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) async fn ended(&mut self) -> Result<(), Stopped> {
+        timeout(SOON, self.running.take().unwrap()).await.expect("ends at once").unwrap()
+    }
+
+    /// Ends the stage; the platform must have counted nothing.
+    pub(crate) async fn end(mut self) {
+        if self.running.is_some() {
+            self.stop().await.unwrap();
+        }
+        let stats = self.world().stats();
+        assert_eq!(stats.violation_count, self.forgiven, "{:?}", stats.violations);
+        assert_eq!(stats.mentions, 0, "nobody is pinged");
+        self.everything.cancel();
+        self.sim.join().await;
+    }
+
+    pub(crate) fn world(&self) -> &sim::slack::Slack {
+        &self.sim.sim.slack
+    }
+
+    pub(crate) fn say(&self, conversation: &str, text: &str) -> String {
+        let user = conversation.strip_prefix("dm:").unwrap_or("ann");
+        self.world().say(Say::new(conversation, user, text)).unwrap().message.unwrap()
+    }
+
+    pub(crate) fn mention(&self, conversation: &str, text: &str) -> String {
+        let say = Say { mention: true, ..Say::new(conversation, "ann", text) };
+        self.world().say(say).unwrap().message.unwrap()
+    }
+
+    pub(crate) fn command(&self, conversation: &str, name: &str, args: &str) {
+        let (user, name) = (conversation.strip_prefix("dm:").unwrap_or("ann").into(), name.into());
+        let command =
+            Command { conversation: conversation.into(), user, name, args: json!(args), ..Command::default() };
+        self.world().command(command).unwrap();
+    }
+
+    pub(crate) fn fault(&self, fault: Fault) {
+        self.world().fault(fault).unwrap();
+    }
+
+    pub(crate) async fn heard(&mut self) -> Message {
+        timeout(SOON, self.accepted.recv()).await.expect("a message in time").unwrap()
+    }
+
+    pub(crate) async fn post(&self, to: &Address, part: &Part) -> Result<Receipt, DeliveryError> {
+        self.slack.send(to, Op::Post(part), &key(0)).await
+    }
+
+    pub(crate) async fn shown(
+        &self,
+        conversation: &str,
+        fits: impl Fn(&transcript::Entry) -> bool,
+    ) -> transcript::Entry {
+        let fits = |entry: &transcript::Entry| entry.is_bot() && fits(entry);
+        timeout(SOON, self.world().until(conversation, 0, fits)).await.expect("shown in time").unwrap()
+    }
+
+    /// What a bot posted in a conversation, in order.
+    pub(crate) fn texts(&self, conversation: &str) -> Vec<String> {
+        let entries = self.world().transcript(Some(conversation), 0);
+        entries.iter().filter(|e| e.is_bot() && e.kind == transcript::Kind::Message).map(|e| e.text.clone()).collect()
+    }
+
+    pub(crate) async fn condition(&self, fits: impl Fn(&Condition) -> bool) -> Condition {
+        let wait = async {
+            loop {
+                let all = self.health.all();
+                if let Some((_, found)) = all.into_iter().find(|(part, now)| part == "slack/main" && fits(now)) {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, wait).await.expect("a condition in time")
+    }
+
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let wait = async {
+            while !holds(self) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, wait).await.unwrap_or_else(|_| panic!("{what}"));
+    }
+}
+
+/// No pace, and what comes again comes soon.
+pub(crate) fn quick() -> Limits {
+    Limits {
+        ack_seconds: 1.0,
+        retry_first: 0.1,
+        retry_second: 0.2,
+        retry_third: 0.4,
+        ping_seconds: 0.1,
+        grace_seconds: 1.0,
+        ..Limits::none()
+    }
+}
+
+pub(crate) fn socket_config(url: &str, sockets: usize) -> Config {
+    let mode = Mode::Socket { app_token: APP_TOKEN.into() };
+    let mut config = Config::new("main", BOT_TOKEN.into(), mode, Some(format!("{url}/slack/api")));
+    config.timing = Timing {
+        sockets,
+        ping: Duration::from_millis(200),
+        silence: Duration::from_millis(700),
+        farewell: Duration::from_secs(2),
+        backoff: Duration::from_millis(200),
+        accept: Duration::from_millis(500),
+    };
+    config
+}
+
+pub(crate) fn events_config(url: &str) -> Config {
+    Config { mode: Mode::Events { signing_secret: SECRET.into() }, ..socket_config(url, 1) }
+}
+
+pub(crate) fn key(part: u32) -> DeliveryKey {
+    DeliveryKey { turn: TurnId::new(), n: 0, part }
+}
+
+pub(crate) fn fault(kind: fault::Kind) -> Fault {
+    Fault { count: Some(1), ..Fault::new(kind) }
+}
+
+pub(crate) fn plain(text: &str) -> Part {
+    Part {
+        body: String::new(),
+        plain: text.into(),
+        buttons: Vec::new(),
+        files: Vec::new(),
+        audience: Audience::Everyone,
+    }
+}
+
+/// One that is drawn, with blocks.
+pub(crate) fn drawn(text: &str) -> Part {
+    let body = json!({"text": text, "blocks": [{"type": "section", "text": {"type": "mrkdwn", "text": text}}]});
+    Part { body: body.to_string(), ..plain(text) }
+}
+
+pub(crate) fn private(text: &str) -> Part {
+    Part { audience: Audience::Sender, ..plain(text) }
+}
