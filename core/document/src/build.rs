@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// What is being written.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Builder {
     doc: Doc,
     leaf: Option<Block>,
@@ -29,25 +29,6 @@ pub enum Emphasis {
     Bold,
     Italic,
     Strike,
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Self {
-            doc: Doc::default(),
-            leaf: None,
-            gap: 0,
-            level: 0,
-            mark: None,
-            quotes: 0,
-            quote: None,
-            quotes_made: 0,
-            bold: 0,
-            italic: 0,
-            strike: 0,
-            link: None,
-        }
-    }
 }
 
 impl Builder {

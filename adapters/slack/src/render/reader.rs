@@ -24,7 +24,7 @@ pub(super) fn read(body: &str) -> Result<Read, String> {
         return Err(format!("{} blocks", blocks.len()));
     }
     let length = serde_json::to_string(blocks).expect("it was read").encode_utf16().count();
-    if length > 11_500 {
+    if length > 11_400 {
         return Err(format!("blocks of {length} characters"));
     }
     let mut read = Read::default();

@@ -30,7 +30,7 @@ const RICH_TEXT: usize = 36;
 const SECTION: usize = 46;
 const LIST: usize = 110;
 const TEXT: usize = 28;
-const STYLE: usize = 64;
+const BOLD: usize = 26;
 const LINK: usize = 40;
 const OTHER_BLOCK: usize = 100;
 const CELL: usize = 32;
@@ -65,18 +65,25 @@ impl Measure for RichText {
     fn block(&self, doc: &Doc, n: usize) -> Cost {
         let block = &doc.blocks[n];
         let before = n.checked_sub(1).map(|n| &doc.blocks[n]);
-        let gap = TEXT + 2 * usize::from(block.gap);
+        let gap = match block.mark {
+            Some(Mark::Bullet | Mark::Number(_)) => 0,
+            Some(Mark::Task(_)) => TEXT + 2,
+            None => TEXT + 2 * usize::from(block.gap),
+        };
         match &block.kind {
             BlockKind::Table(table) if is_native(&doc.tables[*table]) => {
                 Cost::new(OTHER_BLOCK + RICH_TEXT + table_text(&doc.tables[*table]), 2, 0)
             }
             BlockKind::Rule | BlockKind::Reference => Cost::new(OTHER_BLOCK + RICH_TEXT, 2, 0),
-            BlockKind::Heading(_) => Cost::new(OTHER_BLOCK + RICH_TEXT + gap, 2, 0),
-            BlockKind::Code(_) | BlockKind::Table(_) => Cost::length(RICH_TEXT + SECTION + TEXT + 30),
-            BlockKind::Paragraph if before.is_some_and(|before| continues(before, block)) => {
-                Cost::length(SECTION + gap)
+            BlockKind::Heading(1) => Cost::new(OTHER_BLOCK + RICH_TEXT + gap + BOLD * block.runs.len(), 2, 0),
+            BlockKind::Code(_) | BlockKind::Table(_) => Cost::length(SECTION + TEXT + 30),
+            BlockKind::Heading(_) | BlockKind::Paragraph => {
+                let is_same = before.is_some_and(|before| continues(before, block));
+                let list = if block.level > 0 && !is_same { LIST } else { 0 };
+                let section = if is_same && block.level == 0 { 0 } else { SECTION };
+                let bold = if matches!(block.kind, BlockKind::Heading(_)) { BOLD * block.runs.len() } else { 0 };
+                Cost::length(list + section + gap + bold)
             }
-            BlockKind::Paragraph => Cost::length(RICH_TEXT + LIST + SECTION + gap),
         }
     }
 
@@ -85,7 +92,9 @@ impl Measure for RichText {
     }
 
     fn run(&self, doc: &Doc, run: &Run) -> Cost {
-        let style = if run.style == document::Style::PLAIN { 0 } else { STYLE };
+        let document::Style { bold, italic, strike, code } = run.style;
+        let is_styled = usize::from(run.style != document::Style::PLAIN);
+        let style = 11 * is_styled + 15 * [bold, italic, strike, code].into_iter().filter(|is_on| *is_on).count();
         let link = run.link.map_or(0, |link| LINK + doc.target(link).chars().map(char::len_utf16).sum::<usize>());
         Cost::length(TEXT + style + link)
     }
@@ -93,7 +102,7 @@ impl Measure for RichText {
 
 /// Whether a block stands in the same list, quote or section as the one before it.
 fn continues(before: &Leaf, block: &Leaf) -> bool {
-    before.kind == BlockKind::Paragraph
+    matches!(before.kind, BlockKind::Paragraph | BlockKind::Heading(2..))
         && before.quote == block.quote
         && before.level == block.level
         && match (before.mark, block.mark) {
@@ -118,7 +127,7 @@ fn table_text(table: &Table) -> usize {
 
 impl Manner for RichText {
     fn most(&self) -> Cost {
-        Cost::new(MOST_BLOCKS_TEXT - RICH_TEXT - LIST, MOST_BLOCKS - 2, usize::MAX)
+        Cost::new(MOST_BLOCKS_TEXT - RICH_TEXT - LIST - SECTION, MOST_BLOCKS - 2, usize::MAX)
     }
 
     fn draw(&self, piece: Piece<'_>) -> String {
