@@ -4,18 +4,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use contract::{
     Address, Audience, DeliveryError, DeliveryKey, Indicator, Op, Opaque, Outlet, Part, Receipt, Reply, Scope, Why,
-    seams::{Bucket, Pace, PartFile},
+    seams::{Bucket, Pace},
     text,
 };
 use serde_json::{Map, Value, json};
 use teloxide::{
     ApiError,
-    payloads::{
-        DeleteMessage, EditMessageCaption, EditMessageText, SendChatAction, SendMessage, SetMessageReaction, setters::*,
-    },
+    payloads::{DeleteMessage, EditMessageCaption, EditMessageText, SendMessage, setters::*},
     types::{
-        ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ParseMode,
-        ReactionType, ReplyParameters,
+        ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ParseMode, ReplyParameters,
     },
 };
 
@@ -23,17 +20,16 @@ use crate::{
     Telegram,
     api::Problem,
     inbound::DIRECT_TOPIC,
+    outlet::files::sends,
     refusal::{api_error, why},
     render,
 };
 
+mod files;
+mod signs;
+
 /// What a receipt of a file says: its text is a caption.
 const IS_FILE: &str = "file";
-/// What is shown as a picture, up to this size.
-const PICTURES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
-const LARGEST_PICTURE: usize = 10 * 1024 * 1024;
-/// How Telegram says that a picture is broken, too long, or too narrow for it.
-const NO_PICTURE: [&str; 3] = ["IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of the web page content"];
 const BUTTONS_PER_ROW: usize = 3;
 const MOST_BUTTONS: usize = 100;
 const LONGEST_LABEL: usize = 60;
@@ -41,9 +37,6 @@ const LONGEST_LABEL: usize = 60;
 const SAME_LIMIT: Duration = Duration::from_secs(2);
 /// A longer wait is a chat's own: the account's limit counts seconds.
 const LONGEST_SHARED: u64 = 60;
-/// What says on a message that it waits its turn.
-const WAITS: &str = "👀";
-const INDICATOR: Duration = Duration::from_secs(5);
 
 type Sent = Result<Receipt, DeliveryError>;
 
@@ -139,20 +132,6 @@ impl Telegram {
         self.sent(chat, &answer, IS_FILE)
     }
 
-    /// A picture is shown as one; what Telegram does not take as a picture goes as the file that it is.
-    async fn upload(&self, fields: &Map<String, Value>, file: &PartFile) -> Result<Value, Problem> {
-        let is_picture = PICTURES.contains(&file.media_type.as_str()) && file.bytes.len() <= LARGEST_PICTURE;
-        if is_picture {
-            match self.api.upload("sendPhoto", fields, "photo", file).await {
-                Err(Problem::Refused { code: 400, words, .. }) if NO_PICTURE.iter().any(|no| words.contains(no)) => {
-                    tracing::debug!(account = self.account, words, "a picture is sent as a file");
-                }
-                answered => return answered,
-            }
-        }
-        self.api.upload("sendDocument", fields, "document", file).await
-    }
-
     fn sent(&self, chat: i64, answer: &Value, kind: &str) -> Result<Receipt, Problem> {
         let receipt = receipt(answer, kind)?;
         if let Ok(message) = receipt.message.parse() {
@@ -199,33 +178,6 @@ impl Telegram {
         }
     }
 
-    async fn typing(&self, to: &Address) {
-        let Ok(chat) = self.chat(to) else { return };
-        let action = with(&SendChatAction::new(ChatId(chat), ChatAction::Typing), place(to, false));
-        if let Err(cause) = self.api.call("sendChatAction", &action, INDICATOR).await {
-            tracing::debug!(account = self.account, ?cause, "no typing indicator");
-        }
-    }
-
-    /// Puts our sign of waiting on the message that is answered, or takes it away where we put one.
-    async fn sign(&self, to: &Address, is_waiting: bool) {
-        let message: Option<i32> = to.reply_to.as_deref().and_then(|id| id.parse().ok());
-        let (Ok(chat), Some(message)) = (self.chat(to), message) else { return };
-        let place = (chat, message.into());
-        if !is_waiting && !crate::lock(&self.signed).remove(place) {
-            return;
-        }
-        let emoji = ReactionType::Emoji { emoji: WAITS.to_owned() };
-        let reaction = SetMessageReaction::new(ChatId(chat), MessageId(message))
-            .reaction(is_waiting.then_some(emoji).into_iter().collect::<Vec<_>>());
-        match self.api.ask(&reaction).await {
-            Ok(_) if is_waiting => crate::lock(&self.signed).insert(place),
-            Ok(_) => {}
-            // Groups may forbid reactions.
-            Err(cause) => tracing::debug!(account = self.account, ?cause, is_waiting, "no sign of waiting"),
-        }
-    }
-
     /// The chat's present id.
     fn chat(&self, to: &Address) -> Result<i64, DeliveryError> {
         let id = to.conversation.parse().map_err(|_| DeliveryError::Refused(Why::Gone))?;
@@ -254,20 +206,6 @@ impl Telegram {
         let scope = if is_shared { Scope::Account } else { Scope::Conversation };
         // A little later than told: their clock and ours differ.
         DeliveryError::Wait { scope, until: SystemTime::now() + Duration::from_millis(seconds * 1_000 + 50) }
-    }
-}
-
-/// The method that sends a kind of file, and the field that takes it.
-fn sends(kind: &str) -> (&'static str, &'static str) {
-    match kind {
-        "photo" => ("sendPhoto", "photo"),
-        "video" => ("sendVideo", "video"),
-        "animation" => ("sendAnimation", "animation"),
-        "audio" => ("sendAudio", "audio"),
-        "voice" => ("sendVoice", "voice"),
-        "video_note" => ("sendVideoNote", "video_note"),
-        "sticker" => ("sendSticker", "sticker"),
-        _ => ("sendDocument", "document"),
     }
 }
 

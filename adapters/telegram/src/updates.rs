@@ -78,7 +78,8 @@ impl Intake {
                 return (dealt, Taken::StoreDown(cause));
             }
         }
-        let fresh = (0..updates.len()).filter(|at| !dealt[*at]);
+        let twins = twins(updates);
+        let fresh = (0..updates.len()).filter(|at| !dealt[*at] && twins[*at].is_none());
         let (ready, waits) = self.settled(gather::groups(updates, fresh));
         let mut items = Vec::new();
         for group in ready {
@@ -91,6 +92,9 @@ impl Intake {
         for (group, address, accepted) in accepted {
             group.places.iter().for_each(|at| dealt[*at] = true);
             self.follow_up(&updates[group.places[0]], address, accepted).await;
+        }
+        for (at, twin) in twins.into_iter().enumerate() {
+            dealt[at] = twin.map_or(dealt[at], |twin| dealt[twin]);
         }
         let taken = match down {
             Some(cause) => Taken::StoreDown(cause),
@@ -288,6 +292,17 @@ impl Intake {
 
 fn id(update: &Value) -> Option<i64> {
     update["update_id"].as_i64()
+}
+
+/// For each update the place of the same one before it: within an album it would be two parts.
+fn twins(updates: &[Value]) -> Vec<Option<usize>> {
+    let mut seen: HashMap<i64, usize> = HashMap::with_capacity(updates.len());
+    let twin = |(at, update)| {
+        let id = id(update)?;
+        let first = *seen.entry(id).or_insert(at);
+        (first != at).then_some(first)
+    };
+    updates.iter().enumerate().map(twin).collect()
 }
 
 fn kind(update: &Value) -> String {

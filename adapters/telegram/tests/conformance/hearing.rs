@@ -93,6 +93,23 @@ async fn an_album_is_one_message() {
 }
 
 #[tokio::test]
+async fn an_album_whose_parts_come_twice_is_the_same_message_once() {
+    let mut stage = Stage::patient(Duration::from_millis(300)).await;
+    stage.say("dm:ann", "x");
+    stage.heard().await;
+    let file = |n: usize| NewFile { name: format!("{n}.txt"), text: Some(n.to_string()), ..NewFile::default() };
+    stage.world().fault(Fault { count: Some(2), ..Fault::new(fault::Kind::Duplicate) }).unwrap();
+    stage.world().say(Say { files: (0..3).map(file).collect(), ..Say::new("dm:ann", "ann", "three") }).unwrap();
+    let album = stage.heard().await;
+    let names: Vec<&str> = album.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!((album.text(), names), ("three", vec!["0.txt", "1.txt", "2.txt"]));
+    stage.world().fault(Fault { past: Some(3), ..Fault::new(fault::Kind::Duplicate) }).unwrap();
+    stage.say("dm:ann", "next");
+    assert_eq!(stage.heard().await.text(), "next");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_group_that_is_upgraded_stays_the_same_conversation() {
     let mut stage = Stage::new().await;
     let group = Conversation { name: "team".into(), kind: Some(NewKind::Group), ..Conversation::default() };

@@ -7,4 +7,5 @@ mod polling;
 mod sending;
 mod several;
 mod stage;
+mod types;
 mod webhook;
