@@ -142,6 +142,9 @@ pub struct Meter {
     waits: HashMap<Scope, Wait>,
 }
 
+/// How many requests of tier 1 may come at once, in minutes' worth.
+const TIER1_BURST: f64 = 10.0;
+
 impl Meter {
     /// Whether a request may pass; a refusal that follows an ignored wait names the broken rule.
     pub fn check(&mut self, limits: &Limits, scope: &Scope, tier: Tier, arrived: Instant) -> Result<(), ApiError> {
@@ -155,7 +158,8 @@ impl Meter {
             self.waits.remove(scope);
         }
         let (rate, burst) = match tier {
-            Tier::One => (limits.tier1 / 60.0, limits.tier1),
+            // "1+ per minute, a small amount of burst behaviour is tolerated": enough to open every socket that one may have.
+            Tier::One => (limits.tier1 / 60.0, limits.tier1 * TIER1_BURST),
             Tier::Two => (limits.tier2 / 60.0, limits.tier2),
             Tier::Three => (limits.tier3 / 60.0, limits.tier3),
             Tier::Four => (limits.tier4 / 60.0, limits.tier4),
