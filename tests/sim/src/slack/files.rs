@@ -1,6 +1,6 @@
 //! Files in both directions, kept in memory up to a sum.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -31,6 +31,8 @@ pub struct Files {
     kept: VecDeque<File>,
     total: usize,
     made: u64,
+    /// Announced uploads whose bytes have not come yet.
+    awaited: BTreeSet<String>,
 }
 
 impl Files {
@@ -69,8 +71,21 @@ impl Files {
         true
     }
 
+    pub fn await_bytes(&mut self, id: &str) {
+        if self.awaited.len() >= KEPT_FILES {
+            self.awaited.pop_first();
+        }
+        self.awaited.insert(id.to_owned());
+    }
+
+    /// The announced size of a file whose bytes have not come yet.
+    pub fn awaited(&self, id: &str) -> Option<u64> {
+        self.awaited.get(id).and_then(|id| self.get(id)).map(|file| file.size)
+    }
+
     /// Fills a file that was announced before its bytes came.
     pub fn fill(&mut self, id: &str, bytes: Bytes) {
+        self.awaited.remove(id);
         self.total += bytes.len();
         if let Some(file) = self.get_mut(id) {
             file.bytes = bytes;

@@ -109,6 +109,25 @@ fn unmarked(piece: &str) -> String {
     chars.iter().zip(gone).filter(|(_, gone)| !gone).map(|(c, _)| *c).collect()
 }
 
+/// Resolves references in a text that is not escaped.
+pub fn references(piece: &str, names: Names<'_>, read: &mut Read) {
+    let mut rest = piece;
+    while let Some((before, after)) = rest.split_once('<') {
+        read.text.push_str(before);
+        match after.split_once('>').filter(|(inner, _)| inner.starts_with(['@', '#', '!']) && inner.len() > 1) {
+            Some((inner, after)) => {
+                reference(inner, names, read);
+                rest = after;
+            }
+            None => {
+                read.text.push('<');
+                rest = after;
+            }
+        }
+    }
+    read.text.push_str(rest);
+}
+
 /// Resolves what stands between `<` and `>`.
 fn angles(piece: &str, names: Names<'_>, read: &mut Read) {
     let mut rest = piece;
