@@ -204,15 +204,20 @@ impl Receiver {
         let (known, mut fresh): (Vec<_>, Vec<_>) =
             arrivals.into_iter().partition(|arrival| self.held.knows(&arrival.update));
         known.into_iter().for_each(|arrival| answer(arrival, Ok(())));
+        self.store = None;
         // Deliveries overtake each other.
         fresh.sort_by_key(|arrival| arrival.update["update_id"].as_i64());
         let fresh = self.hold(fresh).await;
         let mut updates: Vec<Value> = self.held.updates.clone();
-        updates.extend(fresh.iter().map(|arrival| arrival.update.clone()));
+        let mut waiting = Vec::with_capacity(fresh.len());
+        for Arrival { update, kept } in fresh {
+            waiting.push((update["update_id"].as_i64(), kept));
+            updates.push(update);
+        }
         updates.sort_by_key(|update| update["update_id"].as_i64());
         let Some(intake) = &mut self.intake else { return };
         if updates.is_empty() && self.is_noted {
-            return;
+            return self.tell();
         }
         let (dealt, taken) = intake.take(&updates).await;
         let ids = updates.iter().zip(dealt).filter(|(_, dealt)| *dealt);
@@ -221,13 +226,16 @@ impl Receiver {
             Taken::StoreDown(cause) => Some(cause),
             Taken::All | Taken::Open => None,
         };
-        for arrival in fresh {
-            let is_dealt = arrival.update["update_id"].as_i64().is_some_and(|id| accepted.contains(&id));
+        for (id, kept) in waiting {
+            let is_dealt = id.is_some_and(|id| accepted.contains(&id));
             let why = || down.clone().unwrap_or_else(|| StoreDown("too much is held".into()));
-            answer(arrival, if is_dealt { Ok(()) } else { Err(why()) });
+            // Who does not wait any more gets it again, and then it is known.
+            let _ = kept.send(if is_dealt { Ok(()) } else { Err(why()) });
         }
         self.is_noted &= !self.held.let_go(&accepted);
-        self.store = down.map(|cause| format!("nothing is taken in: {cause}"));
+        if let Some(cause) = down {
+            self.store = Some(format!("nothing is taken in: {cause}"));
+        }
         self.note().await;
         if self.store.is_none() && !accepted.is_empty() {
             self.last_taken = now();

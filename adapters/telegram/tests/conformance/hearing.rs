@@ -154,6 +154,24 @@ async fn an_upgrade_that_cannot_be_remembered_is_not_confirmed() {
 }
 
 #[tokio::test]
+async fn what_is_quoted_comes_along_and_an_answer_to_us_is_for_us() {
+    let mut stage = Stage::new().await;
+    let first = stage.say("general", "the red fox and the grey one");
+    let to = stage.heard().await.address;
+    let ours: i64 = stage.post(&to, &Reply::text("which fox?")).await.unwrap()[0].message.parse().unwrap();
+    for (reply_to, quote, heard) in [(first, "the grey one", Heard::Overheard), (ours, "which", Heard::Addressed)] {
+        let (reply_to, quoted) = (Some(reply_to), Some(quote.to_owned()));
+        let say = Say { reply_to, quote: quoted, ..Say::new("general", "bob", "this one") };
+        stage.world().say(say).unwrap();
+        let message = stage.heard().await;
+        let found = message.quote.clone().unwrap();
+        assert_eq!((found.text.as_str(), message.heard, message.text()), (quote, heard, "this one"));
+        assert_eq!(found.message, reply_to.map(|id| id.to_string()));
+    }
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn roles_are_the_standing_in_the_chat() {
     let mut stage = Stage::new().await;
     stage.say("general", "x");

@@ -156,9 +156,11 @@ async fn a_part_that_cannot_be_noted_is_delivered_again() {
     stage.heard().await;
     stage.fake.forgetful.store(true, Ordering::Relaxed);
     assert_eq!(stage.knock(SECRET, part(900_000_001, 51)).await, 503);
+    stage.condition(|now| matches!(now, Condition::Degraded(_))).await;
     stage.fake.forgetful.store(false, Ordering::Relaxed);
     assert_eq!(stage.knock(SECRET, part(900_000_001, 51)).await, 200);
     assert_eq!(stage.heard().await.files.len(), 1);
+    stage.condition(|now| *now == Condition::Ready).await;
     stage.end().await;
 }
 

@@ -36,10 +36,16 @@ impl World {
             Some(wanted) => self.thread(id, wanted, author)?,
             None => None,
         };
+        let mut extra = Map::new();
         if let Some(target) = say.reply_to {
             let target = self.chats.get(&id).and_then(|chat| chat.messages.get(&target));
             let Some(target) = target else { return refused(404, "reply_to: no such message") };
             thread = thread.or(target.thread);
+            if let Some(quoted) = &say.quote {
+                let Some(at) = target.text.text.find(quoted) else { return refused(400, "quote: not in the message") };
+                let position = units(&target.text.text[..at]);
+                extra.insert("quote".into(), json!({"text": quoted, "position": position, "is_manual": true}));
+            }
         }
         let message = |text| Message {
             id: 0,
@@ -52,7 +58,7 @@ impl World {
             markup: None,
             edited: None,
             reactions: Default::default(),
-            extra: Map::new(),
+            extra: extra.clone(),
         };
         if !say.files.is_empty() {
             let first = message(self.spoken(&say.text, say.mention));

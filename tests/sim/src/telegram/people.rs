@@ -45,6 +45,8 @@ pub struct Say {
     pub text: String,
     pub thread: Option<Value>,
     pub reply_to: Option<i64>,
+    /// The part of the answered message that is quoted.
+    pub quote: Option<String>,
     pub files: Vec<NewFile>,
     /// Puts the bot's name before the text, unless it stands there already.
     pub mention: bool,
