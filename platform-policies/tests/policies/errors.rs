@@ -223,14 +223,31 @@ fn words_that_look_like_booleans_stay_words() {
     wrong(
         "# web.yaml\nplatform: web\nreplies: { reference: yes, locale: no }\ngating: { bots: on }\n",
         expect![[r#"
-        web.yaml:3:23: 'reference' takes true or false, not 'yes'
-        web.yaml:4:17: 'bots' takes true or false, not 'on'
+            web.yaml:3:23: 'reference' takes true or false, not 'yes'
+            web.yaml:3:36: 'locale' does not know 'no': one of auto, en, zh-Hans
+            web.yaml:4:17: 'bots' takes true or false, not 'on'
+        "#]],
+    );
+}
+
+#[test]
+fn a_language_is_one_that_we_speak() {
+    wrong(
+        "# web.yaml\nplatform: web\nreplies: { locale: zh-hans }\n",
+        expect![[r#"
+        web.yaml:3:20: 'locale' does not know 'zh-hans': did you mean 'zh-Hans'?
     "#]],
     );
     wrong(
-        "# web.yaml\nplatform: web\nreplies: { locale: no, reference: false }\n",
+        "# web.yaml\nplatform: web\nreplies: { locale: fr }\n",
         expect![[r#"
-        warning: web.yaml:3:12: 'replies.locale' is not active in this version
+        web.yaml:3:20: 'locale' does not know 'fr': one of auto, en, zh-Hans
+    "#]],
+    );
+    wrong(
+        "# web.yaml\nplatform: web\nreplies: { locale: 5 }\n",
+        expect![[r#"
+        web.yaml:3:20: 'locale' takes auto, en, zh-Hans, not '5'
     "#]],
     );
 }
@@ -321,7 +338,6 @@ names: { ops: [] }
             warning: web.yaml:3:1: an approval is not active in this version: every call that needs one is refused
             warning: web.yaml:4:1: 'approvers' is not active in this version
             warning: web.yaml:6:12: 'replies.detail' is not active in this version
-            warning: web.yaml:6:80: 'replies.locale' is not active in this version
             warning: web.yaml:7:10: the name 'ops' stands for nobody
         "#]],
     );
