@@ -13,6 +13,7 @@ mod gate;
 mod health;
 mod messages;
 mod openapi;
+mod pairings;
 mod policies;
 mod problem;
 mod routes;

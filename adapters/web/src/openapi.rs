@@ -80,6 +80,20 @@ fn paths() -> Value {
             "parameters": with(needed("tool"), ["platform", "tenant", "space", "conversation", "sender", "roles"].map(query).into()),
             "responses": answers(&[("200", "The layers in order; all must allow it", "Explained")]),
         } },
+        "/v1/pairings": { "get": {
+            "summary": "Who was let in where policy says 'pairing', and who asks (operators)",
+            "responses": answers(&[("200", "People, and codes that wait", "Pairings")]),
+        } },
+        "/v1/pairings/{code}/approve": { "post": {
+            "summary": "Let in the person who was shown the code (operators)",
+            "parameters": [path("code")],
+            "responses": answers(&[("200", "The person", "Paired")]),
+        } },
+        "/v1/pairings/{platform}/{account}/{sender}": { "delete": {
+            "summary": "Let a person in no more (operators)",
+            "parameters": [path("platform"), path("account"), path("sender")],
+            "responses": { "204": { "description": "Removed" }, "default": problem() },
+        } },
     })
 }
 
@@ -175,6 +189,14 @@ fn schemas() -> Value {
                 "line": { "type": "integer", "description": "0 where no file says it" } } } },
             "nearest": { "type": ["string", "null"], "description": "the tool that was perhaps meant" },
         } },
+        "Pairings": { "type": "object", "properties": {
+            "people": { "type": "array", "items": { "$ref": "#/components/schemas/Paired" } },
+            "waiting": { "type": "array", "items": { "type": "object", "properties": {
+                "code": text(), "platform": text(), "account": text(), "sender": text(), "name": text(),
+                "left_s": number() } } },
+        } },
+        "Paired": { "type": "object", "properties": {
+            "platform": text(), "account": text(), "sender": text(), "name": text(), "since_ms": number() } },
         "Problem": { "type": "object", "required": ["type", "title", "status", "detail", "code"], "properties": {
             "type": text(), "title": text(), "status": number(), "detail": text(), "code": text(), "reference": text(),
             "error": { "type": "object", "properties": {

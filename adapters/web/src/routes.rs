@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
-    routing::{get, post},
+    routing::{delete, get, post},
 };
 use dispatch::Gateway;
 use tokio::sync::Semaphore;
@@ -17,7 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::{
     gate::{self, Gate},
     health::{self, Conditions},
-    messages, openapi, policies,
+    messages, openapi, pairings, policies,
     problem::Problem,
     tools, traces,
 };
@@ -36,6 +36,9 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/v1/stats"),
     ("get", "/v1/policies"),
     ("get", "/v1/policies/explain"),
+    ("get", "/v1/pairings"),
+    ("post", "/v1/pairings/{code}/approve"),
+    ("delete", "/v1/pairings/{platform}/{account}/{sender}"),
     ("get", "/v1/openapi.json"),
 ];
 
@@ -90,6 +93,9 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         .route("/v1/stats", get(traces::stats).fallback(only_get))
         .route("/v1/policies", get(policies::list).fallback(only_get))
         .route("/v1/policies/explain", get(policies::explain).fallback(only_get))
+        .route("/v1/pairings", get(pairings::list).fallback(only_get))
+        .route("/v1/pairings/{code}/approve", post(pairings::approve).fallback(only_post))
+        .route("/v1/pairings/{platform}/{account}/{sender}", delete(pairings::remove).fallback(only_delete))
         .route("/v1/openapi.json", get(openapi::document).fallback(only_get))
         .fallback(nothing)
         .with_state(app);
@@ -111,6 +117,10 @@ async fn only_get() -> Problem {
 
 async fn only_post() -> Problem {
     Problem::wrong_method("POST")
+}
+
+async fn only_delete() -> Problem {
+    Problem::wrong_method("DELETE")
 }
 
 async fn no_hook() -> StatusCode {

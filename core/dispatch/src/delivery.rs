@@ -1,6 +1,7 @@
 //! Brings stored replies to their platforms: in order and paced per conversation, part by part, once; what may have
 //! arrived already says so. For all platforms alike: an outlet carries out one request and never sleeps.
 
+mod doubt;
 mod post;
 mod queue;
 mod send;
@@ -15,7 +16,7 @@ use std::{
 };
 
 use contract::{
-    Address, Audience, Code, Content, DeliveryError, DeliveryKey, Op, Part, Receipt, Reply, SessionKey, TurnId, Why,
+    Address, Audience, Code, Content, DeliveryKey, Part, Receipt, Reply, SessionKey, TurnId,
     records::{Change, Delivery, DeliveryState, Record},
     seams::Fence,
 };
@@ -25,13 +26,13 @@ use tracing::warn;
 pub(crate) use post::{open, post};
 pub(crate) use queue::Deliveries;
 
+use doubt::{Doubt, doubt, remove_draft};
 use queue::conversation;
-use send::{SEND_DEADLINE, Sent, pause, send};
+use send::{Sent, pause, send};
 
 use crate::{
     call::{TurnCx, new_delivery},
     gateway::{Connected, Inner},
-    progress::draft_key,
     turn::{Over, now_ms, persist_of},
 };
 
@@ -412,48 +413,4 @@ fn keep_receipt(job: &mut Job, n: u32, receipt: Receipt) {
     job.delivery.receipts.truncate(n as usize);
     job.delivery.receipts.push(receipt);
     job.unsure = 0;
-}
-
-/// What is known of a part that an earlier life may have sent.
-enum Doubt {
-    Arrived(Receipt),
-    /// Sent again, with the mark.
-    Open,
-    /// It is not there: sending it is no repeat.
-    Harmless,
-}
-
-/// How often a platform that asks to wait, or is not reached, is asked whether it has a message.
-const LOOKS_MAX: u32 = 4;
-/// The longest wait for that; beyond it the message is sent again with the mark.
-const LOOK_WAIT_MAX: Duration = Duration::from_secs(30);
-
-async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: &DeliveryKey) -> Result<Doubt, Stop> {
-    for look in 1..=LOOKS_MAX {
-        let finding = connected.outlet.send(&job.delivery.to, Op::Find, key);
-        let wait = match tokio::time::timeout(SEND_DEADLINE, finding).await {
-            Ok(Ok(receipt)) => return Ok(Doubt::Arrived(receipt)),
-            Ok(Err(DeliveryError::Refused(Why::Gone))) => return Ok(Doubt::Harmless),
-            Ok(Err(DeliveryError::Refused(_))) | Err(_) => return Ok(Doubt::Open),
-            Ok(Err(DeliveryError::Wait { until, .. })) => {
-                until.duration_since(std::time::SystemTime::now()).unwrap_or_default()
-            }
-            Ok(Err(DeliveryError::NotSent(_) | DeliveryError::Unsure(_))) => Duration::from_secs(u64::from(look)),
-        };
-        if look == LOOKS_MAX || wait > LOOK_WAIT_MAX {
-            return Ok(Doubt::Open);
-        }
-        pause(inner, wait).await?;
-    }
-    Ok(Doubt::Open)
-}
-
-/// What showed the progress to everybody goes away once the answer is there for one person.
-async fn remove_draft(connected: &Connected, job: &mut Job) {
-    let Some(draft) = job.delivery.draft.take_if(|_| job.reply.audience == Audience::Sender) else { return };
-    let key = draft_key(job.turn);
-    let removing = connected.outlet.send(&job.delivery.to, Op::Remove(&draft), &key);
-    if !matches!(tokio::time::timeout(SEND_DEADLINE, removing).await, Ok(Ok(_))) {
-        warn!(turn = %job.turn, "the progress message could not be taken away");
-    }
 }

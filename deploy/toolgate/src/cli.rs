@@ -89,6 +89,9 @@ pub enum Command {
     /// Look at what was asked and which calls it caused
     #[command(subcommand)]
     Trace(Trace),
+    /// Let people in who were shown a code, where policy says `pairing`
+    #[command(subcommand)]
+    Pairing(Pairing),
     /// Ask the running gateway whether it is ready; exit 0 when it is, for health checks
     Health(Remote),
     /// Print completions for a shell
@@ -108,6 +111,7 @@ impl Command {
             | Self::Tool(_)
             | Self::Policy(_)
             | Self::Trace(_)
+            | Self::Pairing(_)
             | Self::Health(_)
             | Self::Completions { .. } => false,
         }
@@ -250,6 +254,48 @@ pub enum Policy {
         #[command(flatten)]
         remote: Remote,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Pairing {
+    /// List who asks, with their codes, and who was let in
+    #[command(after_help = texts::PAIRING_LIST)]
+    List(Remote),
+    /// Let in the person who was shown this code
+    #[command(after_help = texts::PAIRING_APPROVE)]
+    Approve {
+        /// The code, as the person tells it
+        code: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Let a person in no more
+    #[command(after_help = texts::PAIRING_REMOVE)]
+    Remove {
+        /// The person: PLATFORM:ACCOUNT/ID, as the list shows them
+        #[arg(value_name = "PERSON", value_parser = person)]
+        person: Person,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+/// A person at an account, as `telegram:main/123456789`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub platform: Platform,
+    pub account: String,
+    pub sender: String,
+}
+
+fn person(text: &str) -> Result<Person, String> {
+    let written = || "write PLATFORM:ACCOUNT/ID, such as telegram:main/123456789".to_owned();
+    let (named, rest) = text.split_once(':').ok_or_else(written)?;
+    let (account, sender) = rest.split_once('/').ok_or_else(written)?;
+    if account.is_empty() || sender.is_empty() {
+        return Err(written());
+    }
+    Ok(Person { platform: platform(named)?, account: account.to_owned(), sender: sender.to_owned() })
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,9 +1,10 @@
-//! The commands that look and leave: `check`, `tool …`, `policy …` and `trace …`. What the files say needs no gateway;
+//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …` and `pairing …`. What the files say needs no gateway;
 //! what happened is asked of the running one, or read from the store when none answers.
 //!
 //! Each gives a [`Said`]: what is printed for people, the same for programs, and how the process ends.
 
 mod check;
+mod pairing;
 mod policy;
 mod remote;
 mod setup;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 use tools::Registry;
 
 pub use check::{check, validate};
+pub use pairing::{approve, pairings, remove};
 pub use policy::{Whose, explain, show as policies};
 pub use remote::health;
 pub use tool::{invoke, list, show};

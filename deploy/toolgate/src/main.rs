@@ -4,7 +4,7 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{CommandFactory, Parser};
 use toolgate::{
-    cli::{Chat, Cli, Command, Common, Exit, Policy, Sim, Tool, Trace, Up},
+    cli::{Chat, Cli, Command, Common, Exit, Pairing, Policy, Sim, Tool, Trace, Up},
     commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
     ink::{Ink, Tone},
@@ -77,6 +77,7 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Policy(command) => policy(&common, command).await,
         Command::Tool(command) => tool(&common, command).await,
         Command::Trace(command) => trace(&common, command).await,
+        Command::Pairing(command) => pairing(&common, command).await,
         Command::Health(remote) => Ok(say(&common, commands::health(&configuration(&common)?, &remote).await)),
     }
 }
@@ -195,6 +196,16 @@ async fn policy(common: &Common, command: Policy) -> Result<Exit, Ended> {
     let said = match command {
         Policy::Show { platform, remote } => commands::policies(&config, platform, &remote, whose(&remote)).await,
         Policy::Explain { tool, who, remote } => commands::explain(&config, &tool, &who, &remote, whose(&remote)).await,
+    };
+    Ok(say(common, said))
+}
+
+async fn pairing(common: &Common, command: Pairing) -> Result<Exit, Ended> {
+    let config = configuration(common)?;
+    let said = match command {
+        Pairing::List(remote) => commands::pairings(&config, &remote).await,
+        Pairing::Approve { code, remote } => commands::approve(&config, &code, &remote).await,
+        Pairing::Remove { person, remote } => commands::remove(&config, &person, &remote).await,
     };
     Ok(say(common, said))
 }

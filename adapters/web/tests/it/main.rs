@@ -4,5 +4,6 @@
 mod calls;
 mod doors;
 mod messages;
+mod pairings;
 mod traces;
 mod world;

@@ -36,6 +36,9 @@ fn every_command_of_the_manual_is_understood() {
         "trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007",
         "trace tail",
         "trace stats",
+        "pairing list",
+        "pairing approve K7QM2XWZ --gateway http://127.0.0.1:8787",
+        "pairing remove telegram:main/123456789",
         "health",
         "completions bash",
     ] {
@@ -51,6 +54,9 @@ fn mistakes_are_usage_errors() {
         let refused = read(&format!("toolgate tool list --gateway {no_url}")).unwrap_err();
         assert_eq!(refused.exit_code(), 2);
         assert!(refused.to_string().contains("this is no URL: write one such as http://127.0.0.1:8787"), "{refused}");
+    }
+    for nobody in ["123456789", "telegram:main", "telegram:main/", "irc:main/1"] {
+        assert_eq!(read(&format!("toolgate pairing remove {nobody}")).unwrap_err().exit_code(), 2, "{nobody}");
     }
     assert_eq!(read("toolgate dem").unwrap_err().exit_code(), 2);
 }

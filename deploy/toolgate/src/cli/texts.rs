@@ -107,6 +107,23 @@ Examples:
   toolgate policy explain --platform telegram --tool order_refund
   toolgate policy explain --platform telegram --tool order_refund --conversation -1001234567890 --sender 123456789";
 
+pub const PAIRING_LIST: &str = "\
+Example:
+  toolgate pairing list
+
+A running gateway is needed: it alone knows who asks.";
+
+pub const PAIRING_APPROVE: &str = "\
+Example:
+  toolgate pairing approve K7QM2XWZ
+
+The person sees the code when they write where policy says `gating: { direct: pairing }`. Be sure that it is theirs: ask them
+for it, and look at the name and id in `toolgate pairing list`.";
+
+pub const PAIRING_REMOVE: &str = "\
+Example:
+  toolgate pairing remove telegram:main/123456789";
+
 pub const TRACE_LIST: &str = "\
 Examples:
   toolgate trace list --failed --since 24h

@@ -70,6 +70,10 @@ impl Gateway {
         self.send(request.header("content-type", "application/json").body(body)).await
     }
 
+    pub async fn delete(&self, path: &str) -> Result<Value, Trouble> {
+        self.send(self.http.delete(format!("{}{path}", self.base))).await
+    }
+
     async fn send(&self, request: RequestBuilder) -> Result<Value, Trouble> {
         let request = match &self.token {
             Some(token) => request.bearer_auth(token.expose_secret()),

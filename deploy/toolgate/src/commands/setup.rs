@@ -62,7 +62,10 @@ async fn one<'a>(
         Ok(account) => match Adapter::new(account) {
             Err(stopped) => vec![Missing { what: stopped.why, step: stopped.steps.join("; "), fatal: true }],
             Ok(adapter) => tokio::time::timeout(PATIENCE, adapter.inspect()).await.unwrap_or_else(|_| {
-                vec![not_asked("the platform does not answer".into(), "look at the network, or leave it out with --offline")]
+                vec![not_asked(
+                    "the platform does not answer".into(),
+                    "look at the network, or leave it out with --offline",
+                )]
             }),
         },
     };

@@ -1,0 +1,57 @@
+//! What became of a message whose sending was cut short, and of the progress message beside a private answer.
+
+use std::time::{Duration, SystemTime};
+
+use contract::{Audience, DeliveryError, DeliveryKey, Op, Receipt, Why};
+use tracing::warn;
+
+use super::{
+    Job, Stop,
+    send::{SEND_DEADLINE, pause},
+};
+use crate::{
+    gateway::{Connected, Inner},
+    progress::draft_key,
+};
+
+/// What is known of a part that an earlier life may have sent.
+pub(super) enum Doubt {
+    Arrived(Receipt),
+    /// Sent again, with the mark.
+    Open,
+    /// It is not there: sending it is no repeat.
+    Harmless,
+}
+
+/// How often a platform that asks to wait, or is not reached, is asked whether it has a message.
+const LOOKS_MAX: u32 = 4;
+/// The longest wait for that; beyond it the message is sent again with the mark.
+const LOOK_WAIT_MAX: Duration = Duration::from_secs(30);
+
+pub(super) async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: &DeliveryKey) -> Result<Doubt, Stop> {
+    for look in 1..=LOOKS_MAX {
+        let finding = connected.outlet.send(&job.delivery.to, Op::Find, key);
+        let wait = match tokio::time::timeout(SEND_DEADLINE, finding).await {
+            Ok(Ok(receipt)) => return Ok(Doubt::Arrived(receipt)),
+            Ok(Err(DeliveryError::Refused(Why::Gone))) => return Ok(Doubt::Harmless),
+            Ok(Err(DeliveryError::Refused(_))) | Err(_) => return Ok(Doubt::Open),
+            Ok(Err(DeliveryError::Wait { until, .. })) => until.duration_since(SystemTime::now()).unwrap_or_default(),
+            Ok(Err(DeliveryError::NotSent(_) | DeliveryError::Unsure(_))) => Duration::from_secs(u64::from(look)),
+        };
+        if look == LOOKS_MAX || wait > LOOK_WAIT_MAX {
+            return Ok(Doubt::Open);
+        }
+        pause(inner, wait).await?;
+    }
+    Ok(Doubt::Open)
+}
+
+/// What showed the progress to everybody goes away once the answer is there for one person.
+pub(super) async fn remove_draft(connected: &Connected, job: &mut Job) {
+    let Some(draft) = job.delivery.draft.take_if(|_| job.reply.audience == Audience::Sender) else { return };
+    let key = draft_key(job.turn);
+    let removing = connected.outlet.send(&job.delivery.to, Op::Remove(&draft), &key);
+    if !matches!(tokio::time::timeout(SEND_DEADLINE, removing).await, Ok(Ok(_))) {
+        warn!(turn = %job.turn, "the progress message could not be taken away");
+    }
+}
