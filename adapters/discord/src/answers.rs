@@ -1,0 +1,396 @@
+//! Interactions: each is answered within three seconds, whatever becomes of it. Takes the message in first where there is time
+//! for it, and defers privately or publicly as the core says; else defers first.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use contract::{
+    Accepted, Audience, Caller, Code, Core, Failure, Kind, Locale, Message, Notice, Opaque, Origin, StoreDown, text,
+};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+use tokio::{sync::watch, time::timeout};
+
+use crate::{
+    Discord,
+    commands::{Called, is_run},
+    inbound::{self, Context, Interaction, Opt, What},
+    lock,
+    outlet::{EPHEMERAL, nobody},
+    refusal,
+};
+
+/// How long the token of an interaction lasts, a little less than the platform's quarter of an hour.
+const TOKEN_LASTS: Duration = Duration::from_secs(14 * 60 + 50);
+/// Interactions whose state is remembered; the oldest go first.
+const MOST: usize = 5_000;
+/// Forms whose command's other arguments are remembered.
+const MOST_FORMS: usize = 1_000;
+/// How long a reply waits for the deferral that it follows.
+const DEFERRAL: Duration = Duration::from_secs(4);
+/// The time that a first answer has, waits included.
+const IN_TIME: Duration = Duration::from_millis(2_500);
+const MOST_CHOICES: usize = 25;
+const LONGEST_CHOICE: usize = 100;
+const LONGEST_SAID: usize = 1_900;
+const FORM: &str = "form:";
+
+const INTEGER: u64 = 4;
+const NUMBER: u64 = 10;
+
+const MESSAGE: u8 = 4;
+const DEFERRED: u8 = 5;
+const DEFERRED_UPDATE: u8 = 6;
+const CHOICES: u8 = 8;
+const MODAL: u8 = 9;
+
+/// How an interaction was answered first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    /// Not yet.
+    Open,
+    /// A reply takes the place of what is shown to this audience.
+    Deferred(Audience),
+    /// It has no message of its own: a press, or one whose message was used or taken away.
+    Bare,
+    /// It was not answered in time.
+    Lost,
+}
+
+/// The interactions under way.
+#[derive(Default)]
+pub(crate) struct Answers {
+    known: Mutex<HashMap<String, (Instant, watch::Sender<First>)>>,
+    forms: Mutex<HashMap<String, (Instant, Map<String, Value>)>>,
+}
+
+impl Answers {
+    fn begin(&self, id: &str) {
+        let mut known = lock(&self.known);
+        make_room(&mut known, MOST);
+        known.insert(id.to_owned(), (Instant::now(), watch::Sender::new(First::Open)));
+    }
+
+    pub(crate) fn set(&self, id: &str, first: First) {
+        if let Some((_, state)) = lock(&self.known).get(id) {
+            state.send_replace(first);
+        }
+    }
+
+    /// How it was answered, once it was; nothing when an earlier life did that.
+    pub(crate) async fn first(&self, id: &str) -> Option<First> {
+        let mut state = lock(&self.known).get(id).map(|(_, state)| state.subscribe())?;
+        let first = timeout(DEFERRAL, state.wait_for(|first| *first != First::Open)).await;
+        Some(first.map_or(First::Lost, |first| first.map_or(First::Lost, |first| *first)))
+    }
+
+    fn keep_form(&self, id: &str, filled: Map<String, Value>) {
+        let mut forms = lock(&self.forms);
+        make_room(&mut forms, MOST_FORMS);
+        forms.insert(id.to_owned(), (Instant::now(), filled));
+    }
+}
+
+fn make_room<T>(known: &mut HashMap<String, (Instant, T)>, most: usize) {
+    if known.len() < most {
+        return;
+    }
+    known.retain(|_, (since, _)| since.elapsed() < TOKEN_LASTS);
+    while known.len() >= most {
+        let oldest = known.iter().min_by_key(|(_, (since, _))| *since).map(|(id, _)| id.clone());
+        oldest.map(|id| known.remove(&id));
+    }
+}
+
+/// What a reply needs to follow an interaction; kept in [`contract::Address::private`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Live {
+    pub(crate) id: String,
+    pub(crate) application: String,
+    pub(crate) token: String,
+    until_ms: u64,
+    /// A press, which has no message of its own to be filled.
+    pub(crate) is_press: bool,
+}
+
+impl Live {
+    fn new(interaction: &Interaction) -> Self {
+        Self {
+            id: interaction.id.clone(),
+            application: interaction.application.clone(),
+            token: interaction.token.clone(),
+            until_ms: now_ms() + u64::try_from(TOKEN_LASTS.as_millis()).unwrap_or(u64::MAX / 2),
+            is_press: matches!(interaction.what, What::Press { .. }),
+        }
+    }
+
+    fn opaque(&self) -> Opaque {
+        let written =
+            json!({"i": self.id, "a": self.application, "t": self.token, "x": self.until_ms, "p": self.is_press});
+        Opaque::new(written.to_string()).unwrap_or_default()
+    }
+
+    /// The interaction that an address follows, while its token lasts.
+    pub(crate) fn of(private: &Opaque) -> Option<Self> {
+        let read: Value = serde_json::from_str(private.reveal()).ok()?;
+        let text = |key: &str| inbound::text(&read, key).map(str::to_owned);
+        let live = Self {
+            id: text("i")?,
+            application: text("a")?,
+            token: text("t")?,
+            until_ms: read["x"].as_u64()?,
+            is_press: read["p"] == true,
+        };
+        (live.until_ms > now_ms()).then_some(live)
+    }
+
+    /// Where its messages are.
+    pub(crate) fn path(&self) -> String {
+        format!("/webhooks/{}/{}", self.application, self.token)
+    }
+
+    pub(crate) fn original(&self) -> String {
+        format!("{}/messages/@original", self.path())
+    }
+}
+
+/// Answers one interaction.
+pub(crate) async fn answer(discord: &Arc<Discord>, core: &Core, event: &Value) {
+    let is_answerable = |found: &Interaction| inbound::made_at_ms(&found.id).is_some() && !found.token.is_empty();
+    let Some(interaction) = inbound::interaction(event).filter(is_answerable) else {
+        tracing::warn!(account = discord.account, "an interaction is not understood and is passed over");
+        return;
+    };
+    let parent = match timeout(discord.config.timing.defer, discord.parent_of(event)).await {
+        Ok(parent) => parent,
+        Err(_) => None,
+    };
+    let cx = Context { account: &discord.account, me: discord.user(), our_role: None, parent: parent.as_deref() };
+    let desk = Desk { discord, core, event, interaction: &interaction, cx };
+    desk.answer().await;
+}
+
+/// One interaction at work.
+struct Desk<'a> {
+    discord: &'a Arc<Discord>,
+    core: &'a Core,
+    event: &'a Value,
+    interaction: &'a Interaction,
+    cx: Context<'a>,
+}
+
+impl Desk<'_> {
+    async fn answer(&self) {
+        let interaction = self.interaction;
+        let guild = inbound::text(self.event, "guild_id");
+        match &interaction.what {
+            What::Complete { path, options } => self.complete(path, options, guild).await,
+            What::Command { path, options } => {
+                let kind = match self.discord.menus.of(guild, path).called(path, options) {
+                    Called::Args { tool, args } => Kind::Command { name: tool, args: self.with_files(args) },
+                    Called::Typed(text) => Kind::Text { text },
+                };
+                if !self.asked_for_more(&kind, guild, path).await {
+                    self.take(kind, DEFERRED).await;
+                }
+            }
+            What::Form { id, fields } => match self.form(id, fields) {
+                Some(kind) => self.take(kind, DEFERRED).await,
+                None => self.say_alone(words::not_here(self.locale()), false).await,
+            },
+            What::Press { data } => self.take(Kind::Press { data: data.clone() }, DEFERRED_UPDATE).await,
+            What::Other => self.say_alone(words::not_here(self.locale()), false).await,
+        }
+    }
+
+    /// An option that takes a file stands for the file's name; the file itself goes with the message.
+    fn with_files(&self, mut args: Map<String, Value>) -> Map<String, Value> {
+        for value in args.values_mut() {
+            let named = self.interaction.files.iter().find(|(id, _)| value.as_str() == Some(id));
+            if let Some((_, file)) = named {
+                *value = json!(file.name);
+            }
+        }
+        args
+    }
+
+    /// What is said while nothing can be taken in.
+    fn not_taken(&self) -> String {
+        let failure =
+            Failure::new(Code::Store, "I cannot take messages at present").hint("wait a moment, then send it again");
+        let shown = words::notice(&Notice::of(&failure, None, None), self.locale());
+        format!("{} {} {}", shown.mark, shown.say, shown.hint)
+    }
+
+    fn locale(&self) -> Locale {
+        inbound::text(self.event, "locale").and_then(words::of_tag).unwrap_or_default()
+    }
+
+    fn message(&self, kind: Kind) -> Option<Message> {
+        let mut message = inbound::answered(self.event, self.interaction, kind, &self.cx)?;
+        message.address.private = Live::new(self.interaction).opaque();
+        Some(message)
+    }
+
+    fn caller(&self, message: &Message) -> Caller {
+        Caller {
+            sender: message.sender.clone(),
+            roles: message.roles.clone(),
+            origin: Origin::Command,
+            ..self.core.catalog.anyone(&message.address)
+        }
+    }
+
+    /// Shows a form when the command lacks something long. The form's fields come back as an interaction of their own.
+    async fn asked_for_more(&self, kind: &Kind, guild: Option<&str>, path: &[String]) -> bool {
+        let Kind::Command { name, args } = kind else { return false };
+        let menu = self.discord.menus.of(guild, path);
+        let Some(form) = menu.find(path).and_then(|tool| tool.form(args)) else { return false };
+        let Some(message) = self.message(kind.clone()) else { return false };
+        if self.core.catalog.check(&self.caller(&message), name, args).is_ok() {
+            return false;
+        }
+        let id = format!("{FORM}{}:{name}", self.interaction.id);
+        if id.chars().count() > LONGEST_CHOICE {
+            return false;
+        }
+        let modal = form.wire(&id, name);
+        self.discord.answers.keep_form(&self.interaction.id, form.kept);
+        self.respond(MODAL, modal).await;
+        true
+    }
+
+    /// What was written into a form of ours, with what had been typed before.
+    fn form(&self, id: &str, fields: &[(String, String)]) -> Option<Kind> {
+        let (asked, name) = id.strip_prefix(FORM)?.split_once(':')?;
+        let mut args = lock(&self.discord.answers.forms).remove(asked).map(|(_, kept)| kept).unwrap_or_default();
+        args.extend(fields.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))));
+        Some(match crate::commands::filled(name, args) {
+            Called::Args { tool, args } => Kind::Form { name: tool, args },
+            Called::Typed(text) => Kind::Text { text },
+        })
+    }
+
+    async fn complete(&self, path: &[String], options: &[Opt], guild: Option<&str>) {
+        let menu = self.discord.menus.of(guild, path);
+        let typed = options.iter().find(|option| option.focused).map(|option| crate::commands::plain(&option.value));
+        let asked = async {
+            if is_run(path) && menu.find(path).is_none() {
+                let names = menu.like(typed.as_deref().unwrap_or_default());
+                return names.into_iter().map(|name| (name.clone(), name)).collect();
+            }
+            let Some((tool, field, typed)) = menu.focused(path, options) else { return Vec::new() };
+            let Some(message) = self.message(Kind::Text { text: String::new() }) else { return Vec::new() };
+            let found = self.core.catalog.complete(&self.caller(&message), &tool, &field, &typed).await;
+            found.into_iter().map(|choice| (choice.label, choice.value)).collect::<Vec<_>>()
+        };
+        let found = timeout(self.discord.config.timing.complete, asked).await.unwrap_or_default();
+        let kind = options.iter().find(|option| option.focused).map_or(0, |option| option.kind);
+        let choices: Vec<Value> = found
+            .into_iter()
+            .filter(|(_, value)| (1..=LONGEST_CHOICE).contains(&value.chars().count()))
+            .take(MOST_CHOICES)
+            .map(|(label, value)| json!({"name": text::cut(&label, LONGEST_CHOICE), "value": typed_as(kind, value)}))
+            .collect();
+        self.respond(CHOICES, json!({"choices": choices})).await;
+    }
+
+    /// Hands the message to the core and answers as it says.
+    async fn take(&self, kind: Kind, deferral: u8) {
+        let Some(message) = self.message(kind) else {
+            tracing::warn!(account = self.discord.account, "an interaction carries nobody and is answered only");
+            return self.say_alone(words::not_here(self.locale()), false).await;
+        };
+        let answers = &self.discord.answers;
+        answers.begin(&self.interaction.id);
+        let accepting = self.core.inbox.accept(message);
+        tokio::pin!(accepting);
+        let mut is_deferred = false;
+        let accepted = match timeout(self.discord.config.timing.defer, &mut accepting).await {
+            Ok(accepted) => accepted,
+            Err(_) => {
+                self.defer(deferral, Audience::Everyone).await;
+                is_deferred = true;
+                let patience = TOKEN_LASTS / 2;
+                timeout(patience, accepting).await.unwrap_or_else(|_| Err(StoreDown("no answer in time".into())))
+            }
+        };
+        match accepted {
+            Ok(Accepted::Turn { .. }) if is_deferred => {}
+            Ok(Accepted::Turn { show, .. }) => self.defer(deferral, show).await,
+            Ok(Accepted::Signal(words)) => self.say_alone(words, is_deferred).await,
+            Ok(Accepted::NotForUs) => self.say_alone(words::not_here(self.locale()), is_deferred).await,
+            Err(cause) => {
+                tracing::warn!(account = self.discord.account, %cause, "an interaction could not be stored; its sender is told");
+                self.say_alone(self.not_taken(), is_deferred).await;
+            }
+        }
+    }
+
+    /// Tells the platform that an answer comes, and to whom it will be shown.
+    async fn defer(&self, kind: u8, show: Audience) {
+        let body = match (kind, show) {
+            (DEFERRED, Audience::Sender) => json!({"flags": EPHEMERAL}),
+            _ => json!({}),
+        };
+        let was_taken = self.respond(kind, body).await;
+        let first = match kind {
+            _ if !was_taken => First::Lost,
+            DEFERRED => First::Deferred(show),
+            _ => First::Bare,
+        };
+        self.discord.answers.set(&self.interaction.id, first);
+    }
+
+    /// A sentence for the sender alone.
+    async fn say_alone(&self, words: String, is_deferred: bool) {
+        let said = text::cut(&words, LONGEST_SAID);
+        let body = json!({"content": said, "flags": EPHEMERAL, "allowed_mentions": nobody()});
+        if !is_deferred {
+            self.respond(MESSAGE, body).await;
+        } else {
+            let live = Live::new(self.interaction);
+            let rest = &self.discord.rest;
+            if !live.is_press {
+                // What was shown to all goes: the sentence is the sender's alone.
+                let _ = rest.patiently(Method::DELETE, &live.original(), None, IN_TIME).await;
+            }
+            if let Err(problem) = rest.patiently(Method::POST, &live.path(), Some(&body), IN_TIME).await {
+                tracing::debug!(account = self.discord.account, ?problem, "a word was not said");
+            }
+        }
+        self.discord.answers.set(&self.interaction.id, First::Bare);
+    }
+
+    /// The first answer. Whoever gave one before us did as well.
+    async fn respond(&self, kind: u8, data: Value) -> bool {
+        let path = format!("/interactions/{}/{}/callback", self.interaction.id, self.interaction.token);
+        let body = json!({"type": kind, "data": data});
+        match self.discord.rest.patiently(Method::POST, &path, Some(&body), IN_TIME).await {
+            Ok(_) => true,
+            Err(problem) if refusal::is_answered(&problem) => true,
+            // It may have arrived: a reply that finds nothing to follow goes to the channel.
+            Err(crate::rest::Problem::Unsure(_)) => true,
+            Err(problem) => {
+                tracing::warn!(account = self.discord.account, ?problem, "an interaction was not answered in time");
+                false
+            }
+        }
+    }
+}
+
+/// An option that takes a number is offered numbers.
+fn typed_as(kind: u64, value: String) -> Value {
+    let number = || serde_json::from_str::<Value>(&value).ok().filter(Value::is_number);
+    match kind {
+        INTEGER | NUMBER => number().unwrap_or(Value::String(value)),
+        _ => Value::String(value),
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,415 @@
+//! One shard: a socket that is held, resumed after whatever ends it, and left behind when it goes silent.
+
+use std::{convert::Infallible, ops::ControlFlow, sync::Arc, time::Duration};
+
+use contract::{Core, Stopped};
+use futures_util::StreamExt;
+use serde_json::Value;
+use tokio::{
+    pin,
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use twilight_gateway::{
+    CloseFrame, Message, Shard as Socket, ShardId,
+    error::{ReceiveMessageError, ReceiveMessageErrorType},
+};
+
+use super::{
+    Event, Memory, Report, back_off,
+    door::{self, Door, Free},
+    fatal,
+};
+use crate::{Discord, answers, intake::Intake, random};
+
+/// Events that wait to be taken in. When more come the socket is left, and resumed when there is room.
+const QUEUE: usize = 1_000;
+/// Interactions at work.
+const MOST_INTERACTIONS: usize = 500;
+const STAND_BY: Duration = Duration::from_secs(1);
+/// How often an absent store is asked again at the start.
+const RECALL: Duration = Duration::from_millis(500);
+/// How long the last things may take once we are to stop.
+const FAREWELL: Duration = Duration::from_secs(3);
+const GOODBYE: Duration = Duration::from_millis(300);
+/// Discord wants one to five seconds between a refused session and a new one; in units of the time between identifies.
+const AFTER_REFUSAL: (f64, f64) = (0.2, 0.8);
+/// What else is dispatched says nothing to us.
+const WANTED: [&str; 6] =
+    ["MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_REACTION_ADD", "INTERACTION_CREATE", "READY", "THREAD_LIST_SYNC"];
+const WANTED_KINDS: [&str; 3] = ["GUILD_", "CHANNEL_", "THREAD_"];
+const UNWANTED: [&str; 4] = ["GUILD_MEMBER", "GUILD_EMOJIS", "GUILD_STICKERS", "CHANNEL_PINS"];
+
+const DISPATCH: u64 = 0;
+const RECONNECT: u64 = 7;
+const INVALID_SESSION: u64 = 9;
+
+/// Holds a shard until shutdown. Ends by itself only for what a person must mend.
+pub(super) async fn run(
+    discord: Arc<Discord>,
+    core: Core,
+    door: Arc<Door>,
+    id: ShardId,
+    leaving: CancellationToken,
+) -> Result<(), Stopped> {
+    let part = if id.total() == 1 { discord.part() } else { format!("{}/{}", discord.part(), id.number()) };
+    let report = Arc::new(Report::new(core.health.clone(), part));
+    let memory = Arc::new(Memory::default());
+    let (events, queue) = mpsc::channel(QUEUE);
+    let holds = watch::Sender::new(false);
+    let shard = Shard { discord, core, door, id, report, memory, holds };
+    tokio::select! {
+        () = shard.recall() => {}
+        () = leaving.cancelled() => return Ok(()),
+    }
+    let mut live = Live { shard: &shard, events, interactions: JoinSet::new(), failures: 0 };
+    let intake = Intake::new(&shard.discord, &shard.core, &shard.memory, &shard.report).run(queue);
+    pin!(intake);
+    let ended = tokio::select! {
+        biased;
+        () = leaving.cancelled() => Ok(()),
+        ended = live.hold() => ended,
+        never = shard.keep() => match never {},
+        () = &mut intake => Ok(()),
+    };
+    let Live { events, mut interactions, .. } = live;
+    drop(events);
+    let last = async {
+        while interactions.join_next().await.is_some() {}
+        intake.await;
+    };
+    // What does not come to its end comes again after the restart.
+    let _ = timeout(FAREWELL, last).await;
+    shard.finish().await;
+    ended
+}
+
+struct Shard {
+    discord: Arc<Discord>,
+    core: Core,
+    door: Arc<Door>,
+    id: ShardId,
+    report: Arc<Report>,
+    memory: Arc<Memory>,
+    /// As far as is known, nobody else is connected for this shard.
+    holds: watch::Sender<bool>,
+}
+
+impl Shard {
+    fn cursor(&self, what: &str) -> String {
+        self.discord.cursor(&format!("{what}/{}", self.id.number()))
+    }
+
+    /// Waits for the store: without these, what was missed would not be known.
+    async fn recall(&self) {
+        let cursors = &self.core.cursors;
+        loop {
+            let loaded = async {
+                Ok::<_, contract::StoreDown>((
+                    cursors.load(&self.cursor("session")).await?,
+                    cursors.load(&self.cursor("seen")).await?,
+                ))
+            };
+            match loaded.await {
+                Ok((session, seen)) => {
+                    let (bot, total) = (self.discord.user(), self.id.total());
+                    session.into_iter().for_each(|note| self.memory.recall(&note, bot, total));
+                    seen.into_iter().for_each(|note| self.memory.recall_seen(&note));
+                    return;
+                }
+                Err(cause) => self.report.socket(&format!("nothing is taken in: {cause}")),
+            }
+            sleep(RECALL).await;
+        }
+    }
+
+    /// Renews the lease and stores what changed, for ever.
+    async fn keep(&self) -> Infallible {
+        let timing = &self.discord.config.timing;
+        let every = timing.save.min(timing.lease / 6);
+        let mut lease_due = Instant::now();
+        let mut stored = None;
+        loop {
+            if Instant::now() >= lease_due {
+                lease_due = Instant::now() + self.lease().await;
+            }
+            if *self.holds.borrow() {
+                self.save(&mut stored).await;
+            }
+            self.report.rest(self.discord.rest.complaint());
+            sleep(every).await;
+        }
+    }
+
+    /// Takes or renews the lease; when it is due again. While the store is away nobody can say who holds it: who did goes
+    /// on, who did not could take nothing in anyway.
+    async fn lease(&self) -> Duration {
+        let lease = self.discord.config.timing.lease;
+        match self.core.cursors.lease(&self.cursor("shard"), lease).await {
+            Ok(Some(_)) => {
+                self.holds.send_replace(true);
+                return lease / 3;
+            }
+            Ok(None) => {
+                self.holds.send_replace(false);
+                self.report.socket("another process is connected for this account: standing by");
+                STAND_BY.min(lease / 3)
+            }
+            Err(cause) => {
+                if !*self.holds.borrow() {
+                    self.report.socket(&format!("nothing is taken in: {cause}"));
+                }
+                lease / 12
+            }
+        }
+    }
+
+    async fn save(&self, stored: &mut Option<Vec<u8>>) {
+        let cursors = &self.core.cursors;
+        if let Some(seen) = self.memory.seen_note()
+            && cursors.save(&self.cursor("seen"), &seen).await.is_err()
+        {
+            self.memory.seen_not_stored();
+        }
+        let note = self.memory.note(self.discord.user(), self.id.total());
+        if note.is_some() && note != *stored {
+            let note = note.unwrap_or_default();
+            match cursors.save(&self.cursor("session"), &note).await {
+                Ok(()) => *stored = Some(note),
+                Err(cause) => tracing::debug!(account = self.discord.account, %cause, "the session is not stored"),
+            }
+        }
+    }
+
+    /// Stores the last state and gives the shard back. Who does not hold it leaves the state of who does alone.
+    async fn finish(&self) {
+        let last = async {
+            if *self.holds.borrow() {
+                self.save(&mut None).await;
+            }
+            // Not given back, it ends by itself.
+            let _ = self.core.cursors.release(&self.cursor("shard")).await;
+        };
+        let _ = timeout(FAREWELL, last).await;
+    }
+}
+
+/// What follows a connection.
+enum Ended {
+    Fatal(Stopped),
+    /// The next one, after that time.
+    Again(Duration),
+    /// The next one, when there is room for its events.
+    Full,
+}
+
+/// A shard at work.
+struct Live<'a> {
+    shard: &'a Shard,
+    events: mpsc::Sender<Event>,
+    interactions: JoinSet<()>,
+    failures: u32,
+}
+
+impl Live<'_> {
+    async fn hold(&mut self) -> Result<(), Stopped> {
+        let mut holds = self.shard.holds.subscribe();
+        loop {
+            // The sender lives as long as we do.
+            let _ = holds.wait_for(|holds| *holds).await;
+            let ended = tokio::select! {
+                ended = self.connection() => ended,
+                _ = holds.wait_for(|holds| !holds) => continue,
+            };
+            match ended {
+                Ended::Fatal(stopped) => return Err(stopped),
+                Ended::Again(wait) => sleep(wait).await,
+                Ended::Full => {
+                    while self.events.capacity() < QUEUE / 2 {
+                        sleep(RECALL).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One socket from its opening to whatever ends it.
+    async fn connection(&mut self) -> Ended {
+        let shard = self.shard;
+        let timing = &shard.discord.config.timing;
+        let session = shard.memory.received();
+        if session.is_none() {
+            shard.door.admit(shard.id, &shard.report).await;
+        }
+        let mut socket = shard.door.socket(shard.id, session.as_ref());
+        let mut is_greeted = false;
+        let mut quiet_until = Instant::now() + timing.greeting;
+        loop {
+            let said = tokio::select! {
+                said = socket.next() => said,
+                () = sleep_until(quiet_until) => {
+                    shard.report.socket("the gateway says nothing: the connection is rebuilt");
+                    return Ended::Again(back_off(&mut self.failures, timing.backoff));
+                }
+            };
+            let text = match said {
+                Some(Ok(Message::Text(text))) => text,
+                Some(Ok(Message::Close(frame))) => return self.closed(frame.as_ref()),
+                None => return self.closed(None),
+                Some(Err(error)) => match error.kind() {
+                    // It may be an event that only the library does not understand.
+                    ReceiveMessageErrorType::Deserializing { event } => event.clone(),
+                    _ => return self.lost(&error),
+                },
+            };
+            match self.heard(&text) {
+                ControlFlow::Continue(greeted) => is_greeted |= greeted,
+                ControlFlow::Break(ended) => {
+                    goodbye(&mut socket).await;
+                    return ended;
+                }
+            }
+            // Until it is greeted it has one deadline, whatever it says.
+            if is_greeted {
+                quiet_until = Instant::now() + timing.silence;
+            }
+        }
+    }
+
+    fn closed(&mut self, frame: Option<&CloseFrame<'_>>) -> Ended {
+        let code = frame.map_or(0, |frame| frame.code);
+        if let Some(stopped) = fatal::of(code) {
+            return Ended::Fatal(stopped);
+        }
+        if fatal::ends_session(code) {
+            self.shard.memory.forget();
+        }
+        tracing::info!(account = self.shard.discord.account, code, "the gateway closed the connection");
+        Ended::Again(self.pause("the connection to the gateway was closed"))
+    }
+
+    fn lost(&mut self, error: &ReceiveMessageError) -> Ended {
+        tracing::info!(account = self.shard.discord.account, %error, "the gateway was lost");
+        // Where the session was to be resumed nobody may be any more.
+        self.shard.memory.go_to_the_front();
+        Ended::Again(self.pause("the gateway cannot be reached"))
+    }
+
+    /// The first time it is tried again nearly at once, and operators are not bothered.
+    fn pause(&mut self, why: &str) -> Duration {
+        let most = self.shard.discord.config.timing.backoff;
+        if self.failures > 0 {
+            self.shard.report.socket(why);
+        }
+        back_off(&mut self.failures, most)
+    }
+
+    /// Takes a frame; whether it was a greeting, or what follows when the connection is over.
+    fn heard(&mut self, frame: &str) -> ControlFlow<Ended, bool> {
+        let memory = &self.shard.memory;
+        let Ok(mut frame) = serde_json::from_str::<Value>(frame) else {
+            tracing::warn!(account = self.shard.discord.account, "a frame is no JSON and is passed over");
+            return ControlFlow::Continue(false);
+        };
+        match frame["op"].as_u64() {
+            Some(DISPATCH) => self.dispatched(&mut frame),
+            Some(RECONNECT) => ControlFlow::Break(Ended::Again(self.pause("the gateway wants a new connection"))),
+            Some(INVALID_SESSION) => {
+                let can_resume = frame["d"] == true;
+                if !can_resume {
+                    memory.forget();
+                }
+                tracing::info!(account = self.shard.discord.account, can_resume, "the session was refused");
+                let (least, range) = AFTER_REFUSAL;
+                self.failures += 1;
+                ControlFlow::Break(Ended::Again(
+                    self.shard.discord.config.timing.identify.mul_f64(least + range * random()),
+                ))
+            }
+            _ => ControlFlow::Continue(false),
+        }
+    }
+
+    fn dispatched(&mut self, frame: &mut Value) -> ControlFlow<Ended, bool> {
+        let shard = self.shard;
+        let (Some(seq), Some(name)) = (frame["s"].as_u64(), frame["t"].as_str().map(str::to_owned)) else {
+            tracing::warn!(account = shard.discord.account, "an event without a name or number is passed over");
+            return ControlFlow::Continue(false);
+        };
+        let is_greeting = matches!(name.as_str(), "READY" | "RESUMED");
+        if name == "READY" {
+            match door::begun(&frame["d"], seq) {
+                Some(session) => shard.memory.begin(session),
+                None => shard.memory.forget(),
+            }
+        }
+        if is_greeting {
+            tracing::info!(
+                account = shard.discord.account,
+                shard = shard.id.number(),
+                name,
+                "is connected to the gateway"
+            );
+            self.failures = 0;
+            shard.report.up();
+        }
+        if !is_wanted(&name) {
+            shard.memory.pass(seq);
+            return ControlFlow::Continue(is_greeting);
+        }
+        let event = shard.memory.event(seq, name, frame["d"].take());
+        if event.name == "INTERACTION_CREATE" {
+            self.interaction(event);
+            return ControlFlow::Continue(false);
+        }
+        let at = event.at();
+        match self.events.try_send(event) {
+            Ok(()) => {
+                shard.memory.count(at);
+                ControlFlow::Continue(is_greeting)
+            }
+            // It is not counted, and comes again.
+            Err(_) => {
+                shard.report.socket("more comes than is taken in: the connection waits");
+                ControlFlow::Break(Ended::Full)
+            }
+        }
+    }
+
+    /// An interaction does not wait behind messages: its time is short.
+    fn interaction(&mut self, event: Event) {
+        while self.interactions.try_join_next().is_some() {}
+        let shard = self.shard;
+        shard.memory.count(event.at());
+        if self.interactions.len() >= MOST_INTERACTIONS {
+            tracing::warn!(account = shard.discord.account, "too many interactions at once: one is not answered");
+            shard.memory.done(&event);
+            return;
+        }
+        let (discord, core, memory) = (shard.discord.clone(), shard.core.clone(), shard.memory.clone());
+        self.interactions.spawn(async move {
+            answers::answer(&discord, &core, &event.data).await;
+            memory.done(&event);
+        });
+    }
+}
+
+fn is_wanted(name: &str) -> bool {
+    let is_of = |kinds: &[&str]| kinds.iter().any(|kind| name.starts_with(kind));
+    WANTED.contains(&name) || (is_of(&WANTED_KINDS) && !is_of(&UNWANTED))
+}
+
+/// Lets the library close the socket in a way that keeps the session.
+async fn goodbye(socket: &mut Socket<Free>) {
+    socket.close(CloseFrame::RESUME);
+    let closing = async {
+        while let Some(Ok(said)) = socket.next().await {
+            if said.is_close() {
+                return;
+            }
+        }
+    };
+    let _ = timeout(GOODBYE, closing).await;
+}

@@ -1,0 +1,7 @@
+//! The adapter against a local Discord, through its real sockets.
+
+mod commanding;
+mod connecting;
+mod hearing;
+mod sending;
+mod stage;

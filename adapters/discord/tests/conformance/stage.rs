@@ -1,0 +1,410 @@
+//! A simulator, an adapter and a fake of the core whose other end is in the test's hand.
+
+pub(crate) use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+pub(crate) use contract::{
+    Accepted, Action, Address, Audience, Button, Caller, Catalog, Choice, Core, Cursors, DeliveryError, DeliveryKey,
+    Feed, Fence, Health, Heard, Inbox, Indicator, Kind, Menu, MenuItem, Message, Op, Outlet, Part, Platform, Problem,
+    Receipt, Reply, Scope, Sender, Source, Stopped, StoreDown, TurnId, TurnStream, Why,
+    seams::{Condition, PartFile},
+};
+pub(crate) use discord::{Config, Discord, Timing};
+pub(crate) use futures_util::StreamExt;
+pub(crate) use serde_json::{Map, Value, json};
+pub(crate) use sim::discord::{
+    Command, Conversation, Edit, Entry, Fault, Limits, NewFile, Press, React, Remove, Say, Setup, State, Submit, Typed,
+    fault, transcript,
+};
+pub(crate) use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+pub(crate) use tokio_util::sync::CancellationToken;
+
+pub(crate) const TOKEN: &str = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GtestT.abcdefghijklmnopqrstuvwxyz0123456789AB";
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// The core's other end: what was accepted comes out here.
+pub(crate) struct Fake {
+    accepted: mpsc::UnboundedSender<Message>,
+    pub(crate) down: AtomicBool,
+    /// How long accepting takes.
+    pub(crate) slow_ms: AtomicU64,
+    /// What is said of a message instead of that it has a turn.
+    pub(crate) signal: Mutex<Option<String>>,
+    pub(crate) not_for_us: AtomicBool,
+    pub(crate) private: AtomicBool,
+    seen: Mutex<HashSet<String>>,
+    pub(crate) known: AtomicU64,
+    pub(crate) notes: Mutex<BTreeMap<String, Vec<u8>>>,
+    leases: Mutex<HashMap<String, Fence>>,
+    /// Another process holds the account.
+    pub(crate) foreign: AtomicBool,
+    pub(crate) generation: tokio::sync::watch::Sender<u64>,
+    pub(crate) menu: Mutex<Vec<MenuItem>>,
+    /// Commands that only this guild has.
+    pub(crate) own: Mutex<Option<String>>,
+}
+
+#[async_trait::async_trait]
+impl Inbox for Fake {
+    async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
+        tokio::time::sleep(Duration::from_millis(self.slow_ms.load(Ordering::Relaxed))).await;
+        if self.down.load(Ordering::Relaxed) {
+            return Err(StoreDown("switched off".into()));
+        }
+        if self.not_for_us.load(Ordering::Relaxed) {
+            return Ok(Accepted::NotForUs);
+        }
+        let known = !self.seen.lock().unwrap().insert(message.key.clone());
+        self.known.fetch_add(u64::from(known), Ordering::Relaxed);
+        if !known {
+            self.accepted.send(message).unwrap();
+        }
+        let show = if self.private.load(Ordering::Relaxed) { Audience::Sender } else { Audience::Everyone };
+        Ok(match self.signal.lock().unwrap().clone() {
+            Some(notice) => Accepted::Signal(notice),
+            None => Accepted::Turn { id: TurnId::new(), known, show },
+        })
+    }
+}
+
+#[async_trait::async_trait]
+impl Cursors for Fake {
+    async fn load(&self, what: &str) -> Result<Option<Vec<u8>>, StoreDown> {
+        Ok(self.notes.lock().unwrap().get(what).cloned())
+    }
+
+    async fn save(&self, what: &str, value: &[u8]) -> Result<(), StoreDown> {
+        self.notes.lock().unwrap().insert(what.into(), value.into());
+        Ok(())
+    }
+
+    async fn lease(&self, what: &str, _ttl: Duration) -> Result<Option<Fence>, StoreDown> {
+        if self.foreign.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        Ok(Some(*self.leases.lock().unwrap().entry(what.into()).or_insert(Fence(1))))
+    }
+
+    async fn release(&self, what: &str) -> Result<(), StoreDown> {
+        self.leases.lock().unwrap().remove(what);
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl Catalog for Fake {
+    fn menu(&self, who: &Caller) -> Arc<Menu> {
+        let mut items = self.menu.lock().unwrap().clone();
+        let is_own = who.space.is_some() && *self.own.lock().unwrap() == who.space;
+        if is_own {
+            items.push(item("only_here", json!({})));
+        }
+        let digest = contract::Digest::of(format!("{items:?}").as_bytes());
+        Arc::new(Menu { items, digest: Some(digest) })
+    }
+
+    fn check(&self, _who: &Caller, command: &str, filled: &Map<String, Value>) -> Result<(), Vec<Problem>> {
+        let menu = self.menu.lock().unwrap();
+        let required = menu.iter().find(|item| item.name == command).map(|item| item.parameters["required"].clone());
+        let missing = required.and_then(|all| all.as_array().cloned()).into_iter().flatten();
+        let problems: Vec<Problem> = missing
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .filter(|name| !filled.contains_key(name))
+            .map(|path| Problem { path, expected: "a value".into(), got: None, hint: None })
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    async fn complete(&self, who: &Caller, command: &str, field: &str, typed: &str) -> Vec<Choice> {
+        let label = format!("{}:{command}:{field}:{typed}", who.sender.name);
+        vec![Choice { label, value: typed.to_owned() }]
+    }
+
+    async fn changed(&self, since: u64) -> u64 {
+        let mut generation = self.generation.subscribe();
+        let changed = generation.wait_for(|now| *now > since).await;
+        changed.map_or(since, |now| *now)
+    }
+
+    fn anyone(&self, address: &Address) -> Caller {
+        Caller {
+            platform: Platform::Discord,
+            account: address.account.clone(),
+            tenant: "default".into(),
+            space: address.space.clone(),
+            conversation: address.conversation.clone(),
+            thread: None,
+            sender: Sender { id: String::new(), name: String::new() },
+            roles: Vec::new(),
+            origin: contract::Origin::Said,
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Feed for Fake {
+    async fn watch(&self, _turn: TurnId) -> TurnStream {
+        Box::pin(futures_util::stream::empty())
+    }
+}
+
+pub(crate) fn item(name: &str, parameters: Value) -> MenuItem {
+    MenuItem {
+        name: name.into(),
+        description: format!("runs {name}"),
+        parameters: Arc::new(parameters),
+        ..MenuItem::default()
+    }
+}
+
+/// A simulator, an adapter and a core's fake.
+pub(crate) struct Stage {
+    pub(crate) sim: sim::Running,
+    pub(crate) discord: Arc<Discord>,
+    pub(crate) fake: Arc<Fake>,
+    pub(crate) health: Health,
+    pub(crate) accepted: mpsc::UnboundedReceiver<Message>,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) everything: CancellationToken,
+    pub(crate) running: Option<JoinHandle<Result<(), Stopped>>>,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::with(Setup { limits: Limits::none(), ..Setup::default() }).await
+    }
+
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let mut stage = Self::still(setup).await;
+        stage.start().await;
+        stage.condition(|now| *now == Condition::Ready).await;
+        stage
+    }
+
+    /// Before its start.
+    pub(crate) async fn still(setup: Setup) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let everything = CancellationToken::new();
+        let options = sim::Options { discord: setup, ..sim::Options::default() };
+        let sim = sim::serve(options, everything.clone()).await.unwrap();
+        let (sender, accepted) = mpsc::unbounded_channel();
+        let order = json!({"type": "object", "required": ["order_id"], "properties": {
+            "status": {"type": "string", "enum": ["paid", "open"]}, "order_id": {"type": "string"},
+            "count": {"type": "integer", "minimum": 0}, "Loud": {"type": "boolean"},
+            "city": {"type": "string", "enum": (0..30).map(|n| format!("city {n}")).collect::<Vec<_>>()}}});
+        let send = json!({"type": "object", "required": ["to", "text"], "properties": {
+            "to": {"type": "string"}, "text": {"type": "string", "maxLength": 4000}}});
+        let fake = Arc::new(Fake {
+            accepted: sender,
+            down: AtomicBool::new(false),
+            slow_ms: AtomicU64::new(0),
+            signal: Mutex::default(),
+            not_for_us: AtomicBool::new(false),
+            private: AtomicBool::new(false),
+            seen: Mutex::default(),
+            known: AtomicU64::new(0),
+            notes: Mutex::default(),
+            leases: Mutex::default(),
+            foreign: AtomicBool::new(false),
+            generation: tokio::sync::watch::Sender::new(1),
+            menu: Mutex::new(vec![item("help", json!({})), item("order_query", order), item("send_message", send)]),
+            own: Mutex::default(),
+        });
+        let discord = adapter(&sim.url);
+        let shutdown = everything.child_token();
+        Self { sim, discord, fake, health: Health::default(), accepted, shutdown, everything, running: None }
+    }
+
+    pub(crate) async fn start(&mut self) {
+        self.shutdown = self.everything.child_token();
+        let core = Core {
+            inbox: self.fake.clone(),
+            catalog: self.fake.clone(),
+            feed: self.fake.clone(),
+            cursors: self.fake.clone(),
+            health: self.health.clone(),
+        };
+        self.running = Some(tokio::spawn(discord::run(self.discord.clone(), core, self.shutdown.clone())));
+    }
+
+    pub(crate) async fn stop(&mut self) -> Result<(), Stopped> {
+        self.shutdown.cancel();
+        timeout(SOON, self.running.take().unwrap()).await.expect("stops at once").unwrap()
+    }
+
+    /// Another process takes over, with what the first one stored.
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await.unwrap();
+        self.discord = adapter(&self.sim.url);
+        self.health = Health::default();
+        self.start().await;
+        self.condition(|now| *now == Condition::Ready).await;
+    }
+
+    /// The process dies without a word, and another one begins.
+    pub(crate) async fn kill(&mut self) {
+        let running = self.running.take().unwrap();
+        running.abort();
+        assert!(running.await.is_err_and(|error| error.is_cancelled()));
+        self.discord = adapter(&self.sim.url);
+        self.health = Health::default();
+        self.start().await;
+    }
+
+    /// Ends the stage; the platform must have counted nothing.
+    pub(crate) async fn end(self) {
+        self.end_but_for("").await;
+    }
+
+    /// The same, but for what the test broke on purpose.
+    pub(crate) async fn end_but_for(mut self, rule: &str) {
+        if self.running.is_some() {
+            self.stop().await.unwrap();
+        }
+        let stats = self.world().stats();
+        assert!(stats.violations.iter().all(|violation| violation.rule == rule), "{:?}", stats.violations);
+        assert_eq!(stats.mentions, 0, "nobody is pinged");
+        self.everything.cancel();
+        self.sim.join().await;
+    }
+
+    pub(crate) fn world(&self) -> &sim::discord::Discord {
+        &self.sim.sim.discord
+    }
+
+    pub(crate) fn say(&self, conversation: &str, text: &str) -> String {
+        let user = conversation.strip_prefix("dm:").unwrap_or("ann");
+        self.world().say(Say::new(conversation, user, text)).unwrap().message.unwrap()
+    }
+
+    pub(crate) fn command(&self, conversation: &str, name: &str, args: Value) -> String {
+        let user = conversation.strip_prefix("dm:").unwrap_or("ann").to_owned();
+        let command =
+            Command { conversation: conversation.into(), user, name: name.into(), args, ..Command::default() };
+        self.world().command(&command).unwrap().interaction.unwrap()
+    }
+
+    /// Waits until people are offered the commands.
+    pub(crate) async fn menu(&self, conversation: &str, name: &str) {
+        let offered = async {
+            loop {
+                let menu = self.world().menu(conversation).map(|menu| menu.to_string()).unwrap_or_default();
+                if menu.contains(&format!("\"{name}\"")) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, offered).await.expect("offered in time");
+    }
+
+    pub(crate) async fn heard(&mut self) -> Message {
+        timeout(SOON, self.accepted.recv()).await.expect("a message in time").unwrap()
+    }
+
+    pub(crate) async fn post(&self, to: &Address, reply: &Reply) -> Result<Vec<Receipt>, DeliveryError> {
+        let mut receipts = Vec::new();
+        let turn = TurnId::new();
+        for (n, part) in self.discord.render(reply, to).iter().enumerate() {
+            let key = DeliveryKey { turn, n: 0, part: n as u32 };
+            receipts.push(self.discord.send(to, Op::Post(part), &key).await?);
+        }
+        Ok(receipts)
+    }
+
+    pub(crate) async fn shown(&self, conversation: &str, fits: impl Fn(&Entry) -> bool) -> Entry {
+        let mut updates = self.world().updates();
+        let found = async {
+            loop {
+                updates.borrow_and_update();
+                let entries = self.world().transcript(Some(conversation), 0);
+                if let Some(entry) = entries.into_iter().find(|entry| entry.is_bot() && fits(entry)) {
+                    return entry;
+                }
+                updates.changed().await.unwrap();
+            }
+        };
+        match timeout(SOON, found).await {
+            Ok(entry) => entry,
+            Err(_) => panic!("not shown in time: {:#?}", self.world().transcript(Some(conversation), 0)),
+        }
+    }
+
+    /// What a bot posted in a conversation, in order.
+    pub(crate) fn texts(&self, conversation: &str) -> Vec<String> {
+        let entries = self.world().transcript(Some(conversation), 0);
+        entries.iter().filter(|e| e.is_bot() && e.kind == transcript::Kind::Message).map(|e| e.text.clone()).collect()
+    }
+
+    /// How many requests of a kind were made: `POST messages`.
+    pub(crate) fn requests(&self, kind: &str) -> u64 {
+        let (verb, what) = kind.split_once(' ').unwrap();
+        let requests = self.world().stats().requests;
+        requests.iter().filter(|(name, _)| name.starts_with(verb) && name.ends_with(what)).map(|(_, count)| count).sum()
+    }
+
+    /// How often something happened at the gateway.
+    pub(crate) fn gateway(&self, what: &str) -> u64 {
+        self.world().stats().gateway.get(what).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn fault(&self, fault: Fault) {
+        self.world().fault(fault).unwrap();
+    }
+
+    pub(crate) async fn condition(&self, fits: impl Fn(&Condition) -> bool) -> Condition {
+        let wait = async {
+            loop {
+                let all = self.health.all();
+                if let Some((_, found)) = all.into_iter().find(|(part, now)| part == "discord/main" && fits(now)) {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        match timeout(SOON, wait).await {
+            Ok(found) => found,
+            Err(_) => panic!("no such condition in time: {:?}", self.health.all()),
+        }
+    }
+}
+
+pub(crate) fn adapter(url: &str) -> Arc<Discord> {
+    let mut config = Config::new("main", TOKEN.into(), Some(format!("{url}/discord")));
+    config.timing = Timing {
+        defer: Duration::from_millis(300),
+        complete: Duration::from_millis(300),
+        greeting: Duration::from_secs(5),
+        silence: Duration::from_secs(60),
+        identify: Duration::from_millis(50),
+        backoff: Duration::from_millis(200),
+        save: Duration::from_millis(20),
+        lease: Duration::from_millis(600),
+        catch_up: Duration::from_secs(300),
+    };
+    Discord::new(config).unwrap_or_else(|stopped| panic!("{stopped}"))
+}
+
+pub(crate) fn key(part: u32) -> DeliveryKey {
+    DeliveryKey { turn: TurnId::new(), n: 0, part }
+}
+
+pub(crate) fn fault(kind: fault::Kind) -> Fault {
+    Fault { count: Some(1), ..Fault::new(kind) }
+}
+
+pub(crate) fn plain(text: &str) -> Part {
+    Part {
+        body: String::new(),
+        plain: text.into(),
+        buttons: Vec::new(),
+        files: Vec::new(),
+        audience: Audience::Everyone,
+    }
+}
