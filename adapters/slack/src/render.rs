@@ -11,6 +11,7 @@ use document::{Rules, file_name};
 use self::rich::RichText;
 
 mod blocks;
+mod measure;
 #[cfg(test)]
 mod reader;
 mod rich;

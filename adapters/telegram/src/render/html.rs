@@ -178,9 +178,12 @@ impl Drawing {
 
     fn runs(&mut self, slice: &Slice<'_>, is_bold: bool) {
         begin(slice, &mut self.out);
+        // What stands before a name keeps it from being one, but not when that is code.
+        let mut context = slice.start;
         for run in slice.runs() {
             self.tags(Tags::of(&run, is_bold), slice.doc);
-            self.text(slice, &run);
+            self.text(slice, &run, context);
+            context = if run.style.code { run.end } else { context };
         }
         self.close(0);
     }
@@ -209,7 +212,7 @@ impl Drawing {
         }
     }
 
-    fn text(&mut self, slice: &Slice<'_>, run: &Run) {
+    fn text(&mut self, slice: &Slice<'_>, run: &Run, context: usize) {
         let text = &slice.doc.text[run.start..run.end];
         let indent = slice.block.indent();
         let is_armed = !self.pings && !run.style.code && text.contains('@');
@@ -222,7 +225,7 @@ impl Drawing {
             from = at + 1;
             if text.as_bytes()[at] == b'\n' {
                 self.out.extend(std::iter::repeat_n(' ', indent));
-            } else if is_armed && mentions::pings(slice.text(), run.start + at - slice.start) {
+            } else if is_armed && mentions::pings(&slice.doc.text[context..slice.end], run.start + at - context) {
                 self.out.push(mentions::JOINER);
             }
         }
