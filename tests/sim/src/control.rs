@@ -4,7 +4,7 @@
 //!
 //! | verb | body or query | answer |
 //! |---|---|---|
-//! | POST say | `conversation, user, text, thread?, reply_to?, quote?, files?: [{name, mime?, base64? or text?, size?, kind?}], mention?, language_code?, bot?` | `message, chat, update` |
+//! | POST say | `conversation, user, text, thread?, reply_to?, quote?, files?: [{name, mime?, base64? or text?, size?, kind?}], mention?, language_code?, bot?, sender_chat?` | `message, chat, update` |
 //! | POST command | `conversation, user, name, args?, thread?` | as say |
 //! | POST press | `conversation, user, message, button` (data or text) | `chat, update, interaction` |
 //! | POST edit | `conversation, user, message, text` | as say |

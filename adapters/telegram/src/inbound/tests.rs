@@ -369,6 +369,17 @@ fn key() -> impl Strategy<Value = String> {
         "poll",
         "document",
         "file_id",
+        "message_reaction",
+        "new_reaction",
+        "emoji",
+        "sender_chat",
+        "reply_to_story",
+        "story",
+        "dice",
+        "media_group_id",
+        "my_chat_member",
+        "new_chat_member",
+        "status",
     ];
     proptest::sample::select(keys.to_vec()).prop_map(str::to_owned)
 }
@@ -376,7 +387,7 @@ fn key() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_update_panics(update in any_json(), content in any_json(), entities in any_json()) {
-        let _ = (message(&update, &me(), "a"), album(&update), migration(&update), press_id(&update));
+        let _ = (message(&update, &me(), "a"), album(&update), migration(&update), press_id(&update), membership(&update));
         let _ = message(&group(json!({"text": content, "entities": entities, "poll": update, "photo": content})), &me(), "a");
         let _ = message(&group(json!({"text": "héllo 😀 @toolgate_bot /x", "entities": entities})), &me(), "a");
     }

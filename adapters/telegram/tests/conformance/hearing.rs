@@ -172,6 +172,24 @@ async fn what_is_quoted_comes_along_and_an_answer_to_us_is_for_us() {
 }
 
 #[tokio::test]
+async fn an_unnamed_administrator_and_a_channel_speak_in_their_own_name_and_are_no_bots() {
+    let mut stage = Stage::new().await;
+    let news = Conversation { name: "news".into(), kind: Some(NewKind::Channel), ..Conversation::default() };
+    let news = stage.world().conversation(&news).unwrap();
+    for (sender_chat, name) in [("general", "General"), ("news", "news")] {
+        let sender_chat = Some(sender_chat.to_owned());
+        stage.world().say(Say { sender_chat, ..Say::new("general", "ann", "/help@toolgate_bot") }).unwrap();
+        let message = stage.heard().await;
+        assert_eq!((message.sender.name.as_str(), message.from_bot, message.heard), (name, false, Heard::Addressed));
+        let id = if name == "news" { news.to_string() } else { message.address.conversation.clone() };
+        assert_eq!(message.sender.id, id);
+    }
+    stage.say("news", "a post");
+    assert_eq!(stage.heard().await.sender.id, news.to_string());
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn roles_are_the_standing_in_the_chat() {
     let mut stage = Stage::new().await;
     stage.say("general", "x");

@@ -32,21 +32,7 @@ impl World {
         }
         self.admit(id, &user)?;
         let author = Author::User(user.id);
-        let mut thread = match &say.thread {
-            Some(wanted) => self.thread(id, wanted, author)?,
-            None => None,
-        };
-        let mut extra = Map::new();
-        if let Some(target) = say.reply_to {
-            let target = self.chats.get(&id).and_then(|chat| chat.messages.get(&target));
-            let Some(target) = target else { return refused(404, "reply_to: no such message") };
-            thread = thread.or(target.thread);
-            if let Some(quoted) = &say.quote {
-                let Some(at) = target.text.text.find(quoted) else { return refused(400, "quote: not in the message") };
-                let position = units(&target.text.text[..at]);
-                extra.insert("quote".into(), json!({"text": quoted, "position": position, "is_manual": true}));
-            }
-        }
+        let (thread, extra) = self.around(id, &say, author)?;
         let message = |text| Message {
             id: 0,
             date: now(),
@@ -75,6 +61,29 @@ impl World {
         said
     }
 
+    /// The topic of what is said, and what else its message carries.
+    fn around(&mut self, id: i64, say: &Say, author: Author) -> Outcome<(Option<i64>, Map<String, Value>)> {
+        let mut thread = match &say.thread {
+            Some(wanted) => self.thread(id, wanted, author)?,
+            None => None,
+        };
+        let mut extra = Map::new();
+        if let Some(target) = say.reply_to {
+            let target = self.chats.get(&id).and_then(|chat| chat.messages.get(&target));
+            let Some(target) = target else { return refused(404, "reply_to: no such message") };
+            thread = thread.or(target.thread);
+            if let Some(quoted) = &say.quote {
+                let Some(at) = target.text.text.find(quoted) else { return refused(400, "quote: not in the message") };
+                let position = units(&target.text.text[..at]);
+                extra.insert("quote".into(), json!({"text": quoted, "position": position, "is_manual": true}));
+            }
+        }
+        if let Some(name) = &say.sender_chat {
+            extra.extend(self.unnamed(id, name)?);
+        }
+        Ok((thread, extra))
+    }
+
     /// One message per file; several are an album, whose first carries the text.
     fn send_files(&mut self, id: i64, user: &User, mut message: Message, files: &[NewFile]) -> Outcome<Said> {
         let files = files.iter().map(|file| self.store(file)).collect::<Outcome<Vec<_>>>()?;
@@ -89,6 +98,20 @@ impl World {
             said = said.or(Ok(arrived));
         }
         said
+    }
+
+    /// Who is shown in place of a person: a chat, and the account that the platform has for such cases.
+    fn unnamed(&mut self, here: i64, name: &str) -> Outcome<Map<String, Value>> {
+        let chat = self.place(name)?;
+        let (id, first_name, username) = match chat == here {
+            true => (1_087_968_824, "Group", "GroupAnonymousBot"),
+            false => (136_817_688, "Channel", "Channel_Bot"),
+        };
+        let Some(chat) = self.chats.get(&chat).filter(|chat| chat.kind != ChatKind::Private) else {
+            return refused(400, "sender_chat: a person speaks in their own name");
+        };
+        let stand_in = json!({"id": id, "is_bot": true, "first_name": first_name, "username": username});
+        Ok([("from".to_owned(), stand_in), ("sender_chat".to_owned(), chat.json())].into_iter().collect())
     }
 
     fn admit(&mut self, id: i64, user: &User) -> Outcome<()> {

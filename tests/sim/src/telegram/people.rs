@@ -51,6 +51,8 @@ pub struct Say {
     /// Puts the bot's name before the text, unless it stands there already.
     pub mention: bool,
     pub language_code: Option<String>,
+    /// The conversation in whose name it is said: the same one for an administrator who stays unnamed, or a channel.
+    pub sender_chat: Option<String>,
     /// The user is another bot.
     pub bot: bool,
 }
