@@ -1,7 +1,6 @@
-//! Rendering and splitting for Telegram.
+//! Rendering and splitting for each platform.
 
-use contract::{Address, Outlet, Platform, Reply};
-use telegram::Telegram;
+use contract::{Part, Reply};
 
 use crate::figures::{row, sample};
 
@@ -11,15 +10,20 @@ fn document(bytes: usize) -> String {
     block.repeat(bytes / block.len() + 1)[..bytes].to_owned()
 }
 
+/// What a platform makes of a reply.
+type Render = fn(&Reply) -> Vec<Part>;
+
+const PLATFORMS: [(&str, Render); 3] =
+    [("Telegram", telegram::render::reply), ("Discord", discord::render::reply), ("Slack", slack::render::reply)];
+
 pub fn run() {
-    let config = telegram::Config::new("main", "1:token".into(), Some("http://127.0.0.1:1".into()));
-    let telegram = Telegram::new(config).expect("a token of the right form is taken");
-    let to = Address::new(Platform::Telegram, "main", "1");
-    for (name, bytes, times) in [("1 KB", 1_000, 5_000), ("10 KB", 10_000, 1_000), ("100 KB", 100_000, 200)] {
-        let reply = Reply::text(document(bytes));
-        let (samples, all) = sample(times, || {
-            std::hint::black_box(telegram.render(&reply, &to));
-        });
-        row(&format!("rendering and splitting for Telegram, {name}"), samples, all);
+    for (platform, render) in PLATFORMS {
+        for (name, bytes, times) in [("1 KB", 1_000, 5_000), ("10 KB", 10_000, 1_000), ("100 KB", 100_000, 200)] {
+            let reply = Reply::text(document(bytes));
+            let (samples, all) = sample(times, || {
+                std::hint::black_box(render(&reply));
+            });
+            row(&format!("rendering and splitting for {platform}, {name}"), samples, all);
+        }
     }
 }
