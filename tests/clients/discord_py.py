@@ -229,6 +229,7 @@ async def sockets(bot):
 async def main():
     Route.BASE = f"{URL}/discord/api/v10"
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(URL.replace("http", "ws") + "/discord/gateway")
+    discord.utils.setup_logging(level=40)  # what goes wrong inside the library is its own to say
     bot = Bot()
     running = asyncio.create_task(bot.start(TOKEN))
     ready = asyncio.create_task(bot.wait_until_ready_when_started())

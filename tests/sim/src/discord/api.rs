@@ -173,7 +173,8 @@ fn identify(
         return refuse(world, &name, error.as_rule("unknown_route"));
     };
     *world.stats.requests.entry(method.name.to_owned()).or_default() += 1;
-    if !heads.agent.is_some_and(|agent| agent.starts_with("DiscordBot")) {
+    // Libraries name themselves at addresses with a token of their own as any web client does.
+    if method.pass == Pass::Bot && !heads.agent.is_some_and(|agent| agent.starts_with("DiscordBot")) {
         world.violation("user_agent", method.name, heads.agent.unwrap_or("none"));
     }
     let token = heads.token.and_then(|token| token.strip_prefix("Bot "));

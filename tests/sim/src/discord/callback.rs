@@ -43,7 +43,7 @@ pub fn answer(world: &mut World, asked: &Asked<'_>) -> Answer {
         known.original = message;
     }
     world.moves += 1;
-    if asked.query("with_response") != Some("true") {
+    if !matches!(asked.query("with_response"), Some("true" | "True" | "1")) {
         return Ok((204, Value::Null));
     }
     Ok((200, response(world, &one, kind, message)))
