@@ -94,7 +94,7 @@ impl Locale {
     pub const ALL: [Self; 2] = [Self::En, Self::ZhHans];
 
     /// A BCP 47 tag.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::En => "en",
             Self::ZhHans => "zh-Hans",
