@@ -60,11 +60,14 @@ pub(crate) enum First {
     Lost,
 }
 
+/// By an interaction's id, with the time at which it came.
+type Since<T> = HashMap<String, (Instant, T)>;
+
 /// The interactions under way.
 #[derive(Default)]
 pub(crate) struct Answers {
-    known: Mutex<HashMap<String, (Instant, watch::Sender<First>)>>,
-    forms: Mutex<HashMap<String, (Instant, Map<String, Value>)>>,
+    known: Mutex<Since<watch::Sender<First>>>,
+    forms: Mutex<Since<Map<String, Value>>>,
 }
 
 impl Answers {
@@ -94,7 +97,7 @@ impl Answers {
     }
 }
 
-fn make_room<T>(known: &mut HashMap<String, (Instant, T)>, most: usize) {
+fn make_room<T>(known: &mut Since<T>, most: usize) {
     if known.len() < most {
         return;
     }
@@ -164,10 +167,7 @@ pub(crate) async fn answer(discord: &Arc<Discord>, core: &Core, event: &Value) {
         tracing::warn!(account = discord.account, "an interaction is not understood and is passed over");
         return;
     };
-    let parent = match timeout(discord.config.timing.defer, discord.parent_of(event)).await {
-        Ok(parent) => parent,
-        Err(_) => None,
-    };
+    let parent = timeout(discord.config.timing.defer, discord.parent_of(event)).await.unwrap_or_default();
     let cx = Context { account: &discord.account, me: discord.user(), our_role: None, parent: parent.as_deref() };
     let desk = Desk { discord, core, event, interaction: &interaction, cx };
     desk.answer().await;

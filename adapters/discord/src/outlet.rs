@@ -165,7 +165,12 @@ impl Discord {
             First::Deferred(shown) if is_first => {
                 let is_shown_alone = shown == Audience::Sender;
                 if is_private == is_shown_alone || to.direct {
-                    let answer = self.write(Method::PATCH, &live.original(), &body::of(part), part).await?;
+                    let (path, message) = (live.original(), body::whole(part));
+                    let answer = match self.write(Method::PATCH, &path, &message, part).await {
+                        // A second time changes nothing.
+                        Err(Problem::Unsure(_)) => self.write(Method::PATCH, &path, &message, part).await?,
+                        answered => answered?,
+                    };
                     return receipt(&answer, if is_shown_alone { PRIVATE } else { BY_TOKEN });
                 }
                 // What is shown to one cannot become what is shown to all, nor the other way round.

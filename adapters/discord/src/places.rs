@@ -84,6 +84,9 @@ impl Places {
     fn guild(&self, id: &str, guild: Guild) {
         let mut guilds = lock(&self.guilds);
         let is_new = !guilds.contains_key(id);
+        if !is_new && guild.our_role.is_none() {
+            return;
+        }
         if is_new && guilds.len() >= MOST_GUILDS {
             return;
         }
@@ -125,6 +128,7 @@ impl Discord {
     /// The channel that the event's channel is a thread of; asked for when it is not known.
     pub(crate) async fn parent_of(&self, event: &Value) -> Option<String> {
         let id = text(event, "channel_id")?;
+        text(event, "guild_id").into_iter().for_each(|guild| self.places.name_guild(guild));
         if event["channel"]["id"] == *id {
             self.places.channel(&event["channel"]);
         }

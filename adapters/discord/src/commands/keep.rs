@@ -1,7 +1,7 @@
 //! Registers the menu as application commands: for all, and for guilds whose menu is another; only what changed.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     convert::Infallible,
     sync::{Arc, Mutex},
     time::Duration,
@@ -62,12 +62,11 @@ async fn register(discord: &Discord, core: &Core) -> Result<(), Duration> {
     let menu = menu(discord, core, None);
     let everywhere = Arc::new(Commands::of(&menu));
     *lock(&discord.menus.everywhere) = everywhere.clone();
-    let own = differing(discord, core, &menu);
-    *lock(&discord.menus.guilds) = own.clone();
-
     let cursor = discord.cursor("commands");
     let stored = core.cursors.load(&cursor).await.map_err(|_| RETRY)?;
     let mut registered: Registered = stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
+    let own = differing(discord, core, &menu, &registered);
+    *lock(&discord.menus.guilds) = own.clone();
     let mut wanted: Vec<(String, Vec<Value>)> = vec![(String::new(), everywhere.wire.clone())];
     wanted.extend(own.iter().map(|(guild, commands)| (guild.clone(), commands.wire.clone())));
     let gone = registered.keys().filter(|guild| !guild.is_empty() && !own.contains_key(*guild));
@@ -93,10 +92,17 @@ fn menu(discord: &Discord, core: &Core, guild: Option<&str>) -> Arc<Menu> {
     core.catalog.menu(&core.catalog.anyone(&place))
 }
 
-/// The commands of guilds in which others than everywhere can be used.
-fn differing(discord: &Discord, core: &Core, everywhere: &Menu) -> HashMap<String, Arc<Commands>> {
-    let guilds = discord.places.guilds().into_iter();
-    let menus = guilds.map(|guild| (menu(discord, core, Some(&guild)), guild));
+/// The commands of guilds in which others than everywhere can be used. A session that was resumed does not tell the guilds:
+/// those with commands of their own are known all the same.
+fn differing(
+    discord: &Discord,
+    core: &Core,
+    everywhere: &Menu,
+    registered: &Registered,
+) -> HashMap<String, Arc<Commands>> {
+    let known = registered.keys().filter(|guild| !guild.is_empty()).cloned();
+    let guilds: BTreeSet<String> = known.chain(discord.places.guilds()).collect();
+    let menus = guilds.into_iter().map(|guild| (menu(discord, core, Some(&guild)), guild));
     let differing = menus.filter(|(menu, _)| menu.digest != everywhere.digest);
     differing.take(MOST_GUILDS).map(|(menu, guild)| (guild, Arc::new(Commands::of(&menu)))).collect()
 }

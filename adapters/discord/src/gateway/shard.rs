@@ -150,7 +150,7 @@ impl Shard {
         match self.core.cursors.lease(&self.cursor("shard"), lease).await {
             Ok(Some(_)) => {
                 self.holds.send_replace(true);
-                return lease / 3;
+                lease / 3
             }
             Ok(None) => {
                 self.holds.send_replace(false);
@@ -221,7 +221,12 @@ impl Live<'_> {
             let _ = holds.wait_for(|holds| *holds).await;
             let ended = tokio::select! {
                 ended = self.connection() => ended,
-                _ = holds.wait_for(|holds| !holds) => continue,
+                _ = holds.wait_for(|holds| !holds) => {
+                    // Whoever had it meanwhile may have come further.
+                    let _ = holds.wait_for(|holds| *holds).await;
+                    self.shard.recall().await;
+                    continue;
+                }
             };
             match ended {
                 Ended::Fatal(stopped) => return Err(stopped),

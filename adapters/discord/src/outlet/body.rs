@@ -49,6 +49,10 @@ pub(super) fn of(part: &Part) -> Value {
 /// A message in another one's place: what the new one does not have goes.
 pub(super) fn whole(part: &Part) -> Value {
     let mut message = of(part);
+    // A message that had no embeds may hide them.
+    if message["embeds"].is_array() && message["flags"].is_null() {
+        message["flags"] = json!(0);
+    }
     for (key, nothing) in [("content", json!("")), ("embeds", json!([])), ("components", json!([]))] {
         if message[key].is_null() {
             message[key] = nothing;
@@ -120,6 +124,8 @@ mod tests {
     fn what_takes_the_place_of_another_leaves_nothing_of_it() {
         expect![[r#"{"content":"hi","allowed_mentions":{"parse":[],"users":[],"roles":[],"replied_user":false},"flags":4,"embeds":[],"components":[],"attachments":[]}"#]]
             .assert_eq(&whole(&part("", "hi")).to_string());
+        let embed = whole(&part(r#"{"embeds":[{"title":"x"}]}"#, "x"));
+        assert_eq!((&embed["flags"], &embed["content"]), (&json!(0), &json!("")), "the embed is shown");
     }
 
     #[test]

@@ -91,13 +91,12 @@ impl Limits {
         if let Some(wait) = self.shut(route, now) {
             return Verdict::Wait { wait, of_all: true };
         }
-        if let Some(bucket) = self.buckets.get_mut(&self.key_of(route)) {
-            if bucket.resets > now {
-                if bucket.left == 0 {
-                    return Verdict::Wait { wait: bucket.resets - now, of_all: false };
-                }
-                bucket.left -= 1;
+        let key = self.key_of(route);
+        if let Some(bucket) = self.buckets.get_mut(&key).filter(|bucket| bucket.resets > now) {
+            if bucket.left == 0 {
+                return Verdict::Wait { wait: bucket.resets - now, of_all: false };
             }
+            bucket.left -= 1;
         }
         if !route.is_by_token() {
             self.recent.push_back(now);

@@ -147,3 +147,84 @@ async fn a_good_account_lacks_nothing() {
     assert_eq!(discord::inspect(&stage.discord).await, []);
     stage.end().await;
 }
+
+#[tokio::test]
+async fn more_than_can_wait_is_fetched_again_and_nothing_is_lost() {
+    let mut stage = Stage::new().await;
+    stage.fake.down.store(true, Ordering::Relaxed);
+    let count = 1_500;
+    for n in 0..count {
+        stage.say("dm:ann", &n.to_string());
+    }
+    let is_full = |now: &Condition| matches!(now, Condition::Degraded(why) if why.contains("more comes than"));
+    stage.condition(is_full).await;
+    stage.fake.down.store(false, Ordering::Relaxed);
+    for n in 0..count {
+        assert_eq!(stage.heard().await.text(), n.to_string());
+    }
+    stage.condition(|now| *now == Condition::Ready).await;
+    assert_eq!((stage.gateway("identifies"), stage.accepted.try_recv().is_err()), (1, true));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_gateway_that_does_not_greet_is_left() {
+    let mut stage = Stage::still(Setup { limits: Limits::none(), ..Setup::default() }).await;
+    stage.discord = adapter_with(&stage.sim.url, |config| config.timing.greeting = Duration::from_millis(300));
+    stage.fault(Fault { method: Some("IDENTIFY".into()), ..fault(fault::Kind::Ignore) });
+    stage.start().await;
+    stage.condition(|now| *now == Condition::Ready).await;
+    stage.say("dm:ann", "x");
+    stage.heard().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_used_up_budget_of_sessions_is_said_and_not_overdrawn() {
+    let limits = Limits { identifies_per_day: 1, ..Limits::none() };
+    let mut stage = Stage::with(Setup { limits, ..Setup::default() }).await;
+    stage.stop().await.unwrap();
+    stage.fake.notes.lock().unwrap().clear();
+    stage.discord = adapter(&stage.sim.url);
+    stage.start().await;
+    let is_used_up = |now: &Condition| matches!(now, Condition::Degraded(why) if why.contains("used up"));
+    stage.condition(is_used_up).await;
+    assert_eq!(stage.gateway("identifies"), 1);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn several_shards_share_the_work() {
+    let limits = Limits { shards: 2, ..Limits::none() };
+    let mut stage = Stage::still(Setup { limits, ..Setup::default() }).await;
+    stage.start().await;
+    let are_ready = async {
+        while stage.health.all().iter().filter(|(_, now)| *now == Condition::Ready).count() < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, are_ready).await.expect("ready in time");
+    for guild in ["One", "Two", "Three"] {
+        let name = guild.to_lowercase();
+        let guild = Some(guild.to_owned());
+        stage.world().conversation(&Conversation { name: name.clone(), guild, ..Conversation::default() }).unwrap();
+        stage.say(&name, &name);
+        assert_eq!(stage.heard().await.text(), name);
+    }
+    stage.say("dm:ann", "direct");
+    assert_eq!(stage.heard().await.text(), "direct");
+    assert!(stage.accepted.try_recv().is_err());
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn too_few_shards_stop_with_the_steps() {
+    let limits = Limits { shards: 2, ..Limits::none() };
+    let mut stage = Stage::still(Setup { limits, ..Setup::default() }).await;
+    stage.discord = adapter_with(&stage.sim.url, |config| config.shards = Some(1));
+    stage.start().await;
+    let stopped = timeout(SOON, stage.running.take().unwrap()).await.unwrap().unwrap().expect_err("it cannot work");
+    assert!(stopped.why.contains("4011") && stopped.steps[0].contains("shards"), "{stopped:?}");
+    stage.everything.cancel();
+    stage.sim.join().await;
+}

@@ -376,6 +376,10 @@ impl Stage {
 }
 
 pub(crate) fn adapter(url: &str) -> Arc<Discord> {
+    adapter_with(url, |_| {})
+}
+
+pub(crate) fn adapter_with(url: &str, change: impl FnOnce(&mut Config)) -> Arc<Discord> {
     let mut config = Config::new("main", TOKEN.into(), Some(format!("{url}/discord")));
     config.timing = Timing {
         defer: Duration::from_millis(300),
@@ -388,6 +392,7 @@ pub(crate) fn adapter(url: &str) -> Arc<Discord> {
         lease: Duration::from_millis(600),
         catch_up: Duration::from_secs(300),
     };
+    change(&mut config);
     Discord::new(config).unwrap_or_else(|stopped| panic!("{stopped}"))
 }
 
