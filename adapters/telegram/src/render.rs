@@ -15,6 +15,8 @@ use self::html::Html;
 mod html;
 mod mentions;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod reader;
 #[cfg(test)]
 mod tests;

@@ -253,6 +253,45 @@ pub fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Replies of all kinds of content in any order.
+pub fn reply() -> impl Strategy<Value = Reply> {
+    let text = || proptest::collection::vec(piece(), 0..8).prop_map(|pieces| pieces.concat());
+    let content = prop_oneof![
+        text().prop_map(Content::Text),
+        text().prop_map(Content::Plain),
+        ("\\PC{0,12}", text()).prop_map(|(language, text)| Content::Code { language, text }),
+        (any::<prop::sample::Index>(), text())
+            .prop_map(|(code, text)| Content::Notice(notice(*code.get(Code::ALL), &text))),
+        "\\PC{0,40}".prop_map(|name| Content::Attachment {
+            name,
+            media_type: "text/plain".into(),
+            bytes: b"x".to_vec()
+        }),
+    ];
+    let settings = (any::<bool>(), any::<bool>(), any::<bool>(), proptest::option::of(1_u32..4));
+    (proptest::collection::vec(content, 0..6), settings).prop_map(
+        |(content, (is_repeated, is_chinese, refers, most))| Reply {
+            content,
+            maybe_repeated: is_repeated,
+            locale: if is_chinese { Locale::ZhHans } else { Locale::En },
+            reference: refers.then(turn),
+            most_messages: most,
+            ..Reply::default()
+        },
+    )
+}
+
+/// A notice in which every text is the one given.
+fn notice(code: Code, text: &str) -> Notice {
+    let problem = Problem { path: text.into(), expected: text.into(), got: Some(text.into()), hint: Some(text.into()) };
+    let failure = Failure::new(code, text);
+    let mut notice = Notice::of(&failure, Some(text), Some(turn()));
+    notice.problems = vec![problem; text.len() % 40];
+    notice.usage = Some(text.to_owned());
+    notice.hint = text.to_owned();
+    notice
+}
+
 /// What a person sees of a text: without what joins, separates and fills.
 pub fn visible(text: &str) -> String {
     text.chars().filter(|c| !crate::is_blank(c.encode_utf8(&mut [0; 4]))).collect()

@@ -389,9 +389,11 @@ fn broken(text: &str, most: usize, out: &mut String) {
     }
 }
 
-/// Whether a picture would be made of what begins here: `:name:`.
+/// Whether a picture would be made of what begins here, `:name:`; a time of day is none.
 fn is_emoji(bytes: &[u8]) -> bool {
-    let name =
-        bytes[1..].iter().take(LONGEST_EMOJI).take_while(|b| b.is_ascii_alphanumeric() || b"_+-".contains(b)).count();
-    name > 0 && bytes.get(1 + name) == Some(&b':')
+    let is_part = |b: &&u8| b.is_ascii_alphanumeric() || b"_+-".contains(b);
+    let length = bytes[1..].iter().take(LONGEST_EMOJI).take_while(is_part).count();
+    let name = &bytes[1..=length];
+    let is_name = matches!(name, b"100" | b"1234") || name.iter().any(|b| !b.is_ascii_digit());
+    is_name && bytes.get(1 + length) == Some(&b':')
 }

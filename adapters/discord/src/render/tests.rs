@@ -138,6 +138,16 @@ fn a_failure_is_an_embed_whose_words_say_all() {
 }
 
 #[test]
+fn notices_that_fit_no_embed_are_text_without_loss() {
+    let problem = contract::Problem { path: "p".into(), expected: "x*y ".repeat(60), got: None, hint: None };
+    let failure = Failure::invalid_args("t", vec![problem; 30], "usage".into());
+    let parts = reply(&Reply::notice(Notice::of(&failure, None, Some(turn()))));
+    let seen: String = parts.iter().map(|part| read(&content(part)).text).collect();
+    assert!(parts.len() > 1 && bodies(&parts).iter().all(|body| body.get("embeds").is_none()));
+    assert_eq!(seen.matches("x*y").count(), 30 * 60);
+}
+
+#[test]
 fn a_reply_pings_whom_it_may() {
     let text = "<@123456789012345678> <@&123456789012345678> @everyone";
     let nobody = bodies(&reply(&Reply::text(text)));
@@ -185,6 +195,27 @@ proptest! {
         let doc = document::of(&sample, &RULES);
         let written: String = doc.blocks.iter().map(|block| doc.text_of(block)).collect();
         prop_assert!(is_kept(&written, &seen), "{written:?}\n{seen:?}");
+    }
+
+    #[test]
+    fn any_reply_is_within_limits_and_pings_nobody(sample in document::samples::reply()) {
+        for part in reply(&sample) {
+            let body: Value = serde_json::from_str(&part.body).unwrap_or_default();
+            let embeds = body["embeds"].as_array().cloned().unwrap_or_default();
+            let mut texts = vec![content(&part)];
+            for embed in &embeds {
+                texts.extend([&embed["title"], &embed["description"]].map(|text| text.as_str().expect("it is set").to_owned()));
+                prop_assert!(texts[texts.len() - 1].encode_utf16().count() <= 4_096);
+            }
+            let total: usize = embeds.iter().map(|embed| embed.to_string().encode_utf16().count()).sum();
+            prop_assert!(embeds.len() <= 10 && total <= 7_500);
+            prop_assert!(texts[0].encode_utf16().count() <= MOST_TEXT && part.plain.encode_utf16().count() <= MOST_TEXT);
+            prop_assert!(!part.plain.is_empty() || !part.files.is_empty());
+            for text in texts {
+                let read = read(&text);
+                prop_assert!(read.mentions.is_empty() && read.surprises.is_empty(), "{:?} in {text:?}", read.surprises);
+            }
+        }
     }
 
     #[test]

@@ -167,6 +167,17 @@ proptest! {
     }
 
     #[test]
+    fn any_reply_is_valid_and_pings_nobody(sample in document::samples::reply()) {
+        for part in reply(&sample) {
+            prop_assert!(!part.body.is_empty() || !part.files.is_empty());
+            if !part.body.is_empty() {
+                let read = read(&part.body).map_err(|problem| TestCaseError::fail(format!("{problem} in {}", part.body)))?;
+                prop_assert!(read.mentions.is_empty());
+            }
+        }
+    }
+
+    #[test]
     fn verbatim_text_shows_exactly_itself(text in "[ a-z*_`~#>|<&@!\\[\\]()\\\\:/.0-9\n-]{0,120}|\\PC{0,100}") {
         let parts = reply(&Reply { content: vec![Content::Plain(text.clone())], ..Reply::default() });
         if !document::is_blank(&text) {

@@ -3,10 +3,9 @@
 use contract::{Action, Audience, Button, Code, Digest, Failure, FileRef, Notice, Opaque, Problem};
 use document::{
     Piece,
-    samples::{joined, piece, turn, visible},
+    samples::{joined, turn, visible},
 };
 use expect_test::{Expect, expect};
-use proptest::prelude::*;
 
 use super::{reader::read, *};
 
@@ -374,43 +373,4 @@ fn names_ping_where_they_may() {
     assert_eq!(parts[0].body, "<b>@ann</b> and <code>@bob</code>");
     // Without markup nothing keeps a name in code from being one.
     assert_eq!(reply(&Reply::text("`@bob`"))[0].plain, "@\u{2060}bob");
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
-
-    #[test]
-    fn any_text_is_cut_without_loss_into_valid_messages(pieces in proptest::collection::vec(piece(), 0..30), limit in 40_usize..300) {
-        let mut builder = document::Builder::default();
-        document::markdown::write(&mut builder, &pieces.concat(), document::links::is_web);
-        let doc = builder.finish();
-        let html = Html { most_units: limit, pings: false };
-        let mut cutter = Cutter::new(&doc, &html);
-        let mut seen = String::new();
-        while let Some(piece) = cutter.next(html.most()) {
-            let part = html.part(piece);
-            let (text, entities) = match read(&part.body) {
-                Ok(read) => read,
-                Err(problem) => return Err(TestCaseError::fail(format!("{problem} in {:?}", part.body))),
-            };
-            prop_assert!(document::units(&text) <= limit && entities <= 100, "{:?}", part.body);
-            prop_assert!(document::units(&part.plain) <= limit);
-            prop_assert!(!reader::pings(&part.body), "{:?}", part.body);
-            seen.push_str(&text);
-        }
-        // Only stretches without anything visible may be left out; marks of lists are drawn.
-        let marks: String = doc.blocks.iter().map(|block| {
-            format!("{}{}", block.mark.map(|mark| mark.sign(block.level)).unwrap_or_default(), doc.text_of(block))
-        }).collect();
-        let visible = |text: &str| text.chars().filter(|c| !is_blank(&c.to_string())).collect::<String>();
-        prop_assert_eq!(visible(&seen), visible(&marks));
-    }
-
-    #[test]
-    fn verbatim_text_is_shown_as_it_is(text in "\\PC{0,300}") {
-        let shown = reply(&Reply { content: vec![Content::Plain(text.clone())], ..Reply::default() });
-        if !is_blank(&text) {
-            prop_assert_eq!(read(&shown[0].body).expect("valid").0.replace('\u{2060}', ""), text.replace('\u{2060}', ""));
-        }
-    }
 }
