@@ -18,6 +18,7 @@ use crate::{
     forms::{self, Labels},
     inbound::{self, Me, array, text},
     lanes::Lanes,
+    people::People,
     report::Report,
 };
 
@@ -53,13 +54,21 @@ pub(crate) struct Intake {
     pub(crate) core: Core,
     me: RwLock<Arc<Me>>,
     lanes: Arc<Lanes>,
+    people: Arc<People>,
     pub(crate) report: Report,
 }
 
 impl Intake {
     pub(crate) fn new(slack: Arc<Slack>, core: Core, me: Me) -> Arc<Self> {
         let report = Report::new(slack.part(), core.health.clone());
-        Arc::new(Self { slack, core, me: RwLock::new(Arc::new(me)), lanes: Lanes::new(), report })
+        Arc::new(Self {
+            slack,
+            core,
+            me: RwLock::new(Arc::new(me)),
+            lanes: Lanes::new(),
+            people: Arc::new(People::new()),
+            report,
+        })
     }
 
     /// Waits for room, takes something into its lane, and tells `done` what Slack is to be answered. False once we have ended.
@@ -136,12 +145,13 @@ impl Intake {
             return Answer::Taken(None);
         }
         let message = Message { kind: contract::Kind::Text { text: said.clone() }, ..typed.message };
+        let locale = words::locale_of(&message, None);
         let private = |words: &str| Answer::Taken(Some(json!({"response_type": "ephemeral", "text": escape(words)})));
         match self.accept(message).await {
             Err(_) => Answer::NotTaken,
             Ok(Accepted::Signal(words)) if words.is_empty() => Answer::Taken(None),
             Ok(Accepted::Signal(words)) => private(&words),
-            Ok(Accepted::NotForUs) => private(&words::not_here(Locale::default())),
+            Ok(Accepted::NotForUs) => private(&words::not_here(locale)),
             Ok(Accepted::Turn { .. }) => Answer::Taken(None),
         }
     }
@@ -194,11 +204,11 @@ impl Intake {
                 return Answer::Taken(Some(json!({"response_action": "errors", "errors": errors})));
             }
         }
-        let address = message.address.clone();
+        let (address, locale) = (message.address.clone(), words::locale_of(&message, None));
         match self.accept(message).await {
             Err(_) => return Answer::NotTaken,
             Ok(Accepted::Signal(words)) => self.say(address, words),
-            Ok(Accepted::NotForUs) => self.say(address, words::not_here(Locale::default())),
+            Ok(Accepted::NotForUs) => self.say(address, words::not_here(locale)),
             Ok(Accepted::Turn { .. }) => {}
         }
         Answer::Taken(None)
@@ -232,7 +242,10 @@ impl Intake {
     }
 
     /// Stores a message, waiting for the store a little: Slack sends again what it is not told of.
-    async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
+    async fn accept(&self, mut message: Message) -> Result<Accepted, StoreDown> {
+        if let Some(id) = self.people.complete(&mut message) {
+            self.lanes.tasks.spawn(People::look_up(self.slack.clone(), self.people.clone(), id));
+        }
         let until = Instant::now() + self.slack.config.timing.accept;
         loop {
             let accepting = self.core.inbox.accept(message.clone());

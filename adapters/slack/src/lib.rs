@@ -25,6 +25,7 @@ mod intake;
 mod lanes;
 mod memory;
 mod outlet;
+mod people;
 mod post;
 mod refusal;
 pub mod render;

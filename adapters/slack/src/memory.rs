@@ -77,7 +77,7 @@ impl Memory {
 }
 
 /// The newest entries of a map.
-struct Recent<K, V> {
+pub(crate) struct Recent<K, V> {
     map: HashMap<K, V>,
     order: VecDeque<K>,
 }
@@ -89,11 +89,11 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V> Recent<K, V> {
-    fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.map.get(key)
     }
 
-    fn put(&mut self, key: K, value: V) {
+    pub(crate) fn put(&mut self, key: K, value: V) {
         if self.map.insert(key.clone(), value).is_none() {
             self.order.push_back(key);
         }
@@ -105,7 +105,7 @@ impl<K: Eq + Hash + Clone, V> Recent<K, V> {
         }
     }
 
-    fn take(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn take(&mut self, key: &K) -> Option<V> {
         self.map.remove(key)
     }
 }

@@ -156,11 +156,12 @@ impl Slack {
     }
 
     async fn replace(&self, to: &Address, old: &Receipt, part: &Part, key: &DeliveryKey) -> Sent {
-        if old.private.reveal() == PRIVATE || part.audience == Audience::Sender && !self.is_seen_by_one(to) {
+        if old.private.reveal() == PRIVATE {
             return Err(DeliveryError::Refused(Why::TooOld));
         }
-        if old.private.reveal().starts_with(FILE) || !part.files.is_empty() {
-            // A text cannot become a file, nor a file a text: the new one is posted, then the old one goes.
+        let is_private = part.audience == Audience::Sender && !self.is_seen_by_one(to);
+        if is_private || old.private.reveal().starts_with(FILE) || !part.files.is_empty() {
+            // A text cannot become a file, nor a message for all one for one: the new one is posted, then the old one goes.
             let new = self.post(to, part, key).await?;
             if let Err(cause) = self.remove(to, old).await {
                 tracing::debug!(account = self.account, %cause, "an outdated message stays");

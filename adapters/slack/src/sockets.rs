@@ -185,6 +185,11 @@ impl Keeper {
             News::Leaving => {
                 if let Some(line) = self.open.get_mut(&id) {
                     line.is_leaving = true;
+                    // One that is told to go as soon as it came must not be replaced in a loop.
+                    self.failures = if line.since.elapsed() < STEADY { self.failures + 1 } else { 0 };
+                    if self.failures > 1 {
+                        self.due = Instant::now() + back_off(self.failures, self.slack.config.timing.backoff);
+                    }
                 }
             }
             News::Ended(End::Stopped(stopped)) => return Err(stopped),

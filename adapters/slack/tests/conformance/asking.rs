@@ -103,7 +103,7 @@ async fn a_button_is_pressed_in_its_thread_also_after_a_restart() {
     let receipt = stage.post(&address, &part).await.unwrap();
     stage.stop().await.unwrap();
     stage.start().await;
-    stage.condition(|now| *now == Condition::Ready).await;
+    stage.until("a socket is open", |stage| stage.world().stats().connections == 2).await;
     *stage.fake.signal.lock().unwrap() = Some("stopped".into());
     press(&stage, &receipt.message, "Cancel");
     let heard = stage.heard().await;

@@ -7,16 +7,16 @@ async fn refusals_say_what_the_delivery_must_do() {
     let mut stage = Stage::new().await;
     stage.mention("general", "x");
     let to = stage.heard().await.address;
-    stage.fault(fault(fault::Kind::RefuseMarkup));
+    stage.fault(posting(fault::Kind::RefuseMarkup));
     assert!(matches!(stage.post(&to, &drawn("*a*")).await, Err(DeliveryError::Refused(Why::Markup))));
     stage.post(&to, &Part { body: String::new(), ..drawn("*a*") }).await.unwrap();
 
-    stage.fault(Fault { seconds: Some(1.0), ..fault(fault::Kind::RateLimit) });
+    stage.fault(Fault { seconds: Some(1.0), ..posting(fault::Kind::RateLimit) });
     let wait = stage.post(&to, &plain("x")).await;
     assert!(matches!(wait, Err(DeliveryError::Wait { scope: Scope::Conversation, .. })), "{wait:?}");
     tokio::time::sleep(Duration::from_millis(1_100)).await;
 
-    let error = |error: &str| stage.fault(Fault { error: Some(error.into()), ..fault(fault::Kind::Error) });
+    let error = |error: &str| stage.fault(Fault { error: Some(error.into()), ..posting(fault::Kind::Error) });
     for (code, expected) in [
         ("is_archived", Why::Gone),
         ("thread_not_found", Why::Gone),
@@ -134,6 +134,11 @@ async fn a_private_word_is_seen_by_one_in_the_thread() {
         (shown.kind, shown.to.as_deref(), shown.thread),
         (transcript::Kind::Private, Some("ann"), to.thread.clone())
     );
+    // What everybody saw of the work goes when the answer is for one.
+    let draft = stage.slack.send(&to, Op::Draft(None, &plain("working")), &key(0)).await.unwrap();
+    stage.slack.send(&to, Op::Replace(&draft, &private("for you")), &key(0)).await.unwrap();
+    stage.shown("general", |entry| entry.text == "for you" && entry.kind == transcript::Kind::Private).await;
+    stage.shown("general", |entry| entry.kind == transcript::Kind::Delete).await;
     let nobody = Address { private: Opaque::default(), ..to };
     assert!(!stage.slack.can_be_private(&nobody));
     assert!(matches!(stage.post(&nobody, &private("psst")).await, Err(DeliveryError::Refused(Why::Unsupported))));
@@ -172,22 +177,34 @@ async fn where_the_app_is_not_a_member_a_command_is_answered_all_the_same() {
     stage.end().await;
 }
 
+/// A server that says which scopes a token has.
+async fn with_scopes(scopes: &'static str) -> String {
+    use axum::routing::any;
+    let auth =
+        any(move || async move { ([("x-oauth-scopes", scopes)], axum::Json(json!({"ok": true, "user_id": "U1"}))) });
+    let refusal = json!({"ok": false, "error": "missing_scope", "needed": "connections:write"});
+    let app = axum::Router::new()
+        .route("/api/auth.test", auth)
+        .route("/api/apps.connections.open", any(move || async move { axum::Json(refusal) }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/api", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    url
+}
+
 #[tokio::test]
-async fn the_set_up_is_looked_at() {
-    let few = NewApp {
-        name: "toolgate".into(),
-        scopes: Some(vec!["chat:write".into(), "commands".into()]),
-        ..NewApp::default()
-    };
-    let stage =
-        Stage::quiet(Setup { limits: quick(), apps: vec![few], ..Setup::default() }, |url| socket_config(url, 1)).await;
-    let missing = slack::inspect(&stage.slack).await;
-    let names = |scope: &str| missing.iter().find(|missing| missing.step.contains(scope));
-    assert!(
-        names("app_mentions:read").is_some_and(|missing| missing.fatal)
-            && names("files:write").is_some_and(|missing| !missing.fatal)
-    );
-    assert!(names("→ commands,").is_none(), "{missing:?}");
+async fn what_the_set_up_lacks_is_said_with_its_step() {
+    let config = |url: String| Config { api_url: Some(url), ..socket_config("", 1) };
+    let slack = Slack::new(config(with_scopes("chat:write, commands").await)).unwrap();
+    let missing = slack::inspect(&slack).await;
+    let of = |scope: &str| missing.iter().find(|missing| missing.what.contains(scope));
+    assert!(of("app_mentions:read").is_some_and(|missing| missing.fatal && missing.step.contains("Reinstall")));
+    assert!(of("files:write").is_some_and(|missing| !missing.fatal));
+    assert!(of("connections:write").is_some_and(|missing| missing.fatal && missing.step.contains("App-Level Tokens")));
+    assert!(of("the scope commands").is_none() && of("chat:write").is_none(), "{missing:?}");
+
+    let stage = Stage::new().await;
+    assert!(slack::inspect(&stage.slack).await.is_empty());
     stage.fault(Fault {
         method: Some("auth.test".into()),
         error: Some("invalid_auth".into()),

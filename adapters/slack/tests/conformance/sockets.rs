@@ -136,7 +136,7 @@ async fn a_token_that_is_revoked_while_it_is_used_ends_it() {
     let mut stage = Stage::new().await;
     stage.say("dm:ann", "x");
     let to = stage.heard().await.address;
-    stage.fault(Fault { error: Some("token_revoked".into()), ..fault(fault::Kind::Error) });
+    stage.fault(Fault { error: Some("token_revoked".into()), ..posting(fault::Kind::Error) });
     assert!(matches!(stage.post(&to, &plain("x")).await, Err(DeliveryError::Refused(Why::Forbidden))));
     assert!(stage.ended().await.is_err());
     stage.end().await;

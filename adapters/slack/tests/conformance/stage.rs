@@ -355,3 +355,8 @@ pub(crate) fn drawn(text: &str) -> Part {
 pub(crate) fn private(text: &str) -> Part {
     Part { audience: Audience::Sender, ..plain(text) }
 }
+
+/// A fault of the next message that is posted.
+pub(crate) fn posting(kind: fault::Kind) -> Fault {
+    Fault { method: Some("chat.postMessage".into()), ..fault(kind) }
+}
