@@ -127,6 +127,7 @@ hint-no-files = such answers cannot be shown yet; an operator can look at the re
 hint-find = an operator can find it by the reference
 hint-wait = wait for the answers, then send it again
 hint-reference = a reference stands at the end of each answer
+hint-wait-send = wait a moment, then send it again
 hint-string = send it as a string
 hint-flat = send a flatter structure
 hint-full = send them again in full

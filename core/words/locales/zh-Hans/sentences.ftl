@@ -126,6 +126,7 @@ hint-no-files = 这样的内容还不能显示；管理员可以按请求编号�
 hint-find = 管理员可以按请求编号找到它
 hint-wait = 请等前面的答复到了再重新发送
 hint-reference = 请求编号在每条答复的末尾
+hint-wait-send = 请稍等片刻，然后重新发送
 hint-string = 请以文本形式发送
 hint-flat = 请减少嵌套
 hint-full = 请完整地重新发送

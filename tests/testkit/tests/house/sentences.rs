@@ -6,12 +6,15 @@ use contract::{Code, Failure, Locale, Notice};
 use crate::files::sources;
 
 /// Where failures are made that people in chat are told of.
-const PLACES: [&str; 5] = [
+const PLACES: [&str; 8] = [
     "core/contract/src/",
     "core/tools/src/",
     "core/endpoints/src/",
     "core/dispatch/src/",
     "platform-policies/src/verdict.rs",
+    "adapters/discord/src/",
+    "adapters/slack/src/",
+    "adapters/telegram/src/",
 ];
 
 /// Parts of them that speak to operators, of files that they wrote.
@@ -21,6 +24,10 @@ const OPERATORS: [&str; 4] = ["/spec/", "/registry/", "/pipeline/check.rs", "end
 const SAYS: [&str; 6] =
     ["Failure::new(", "Failure::input_refused(", "let say = ", "not_started(", "unreadable(\n", "unreadable(format!("];
 const HINTS: [&str; 1] = [".hint("];
+
+/// What stands before a signal, where signals are made.
+const SIGNALS: [&str; 3] = ["signal(", "Ok(", "Signal("];
+const SIGNAL_PLACES: [&str; 3] = ["dispatch/src/signals.rs", "dispatch/src/gate.rs", "dispatch/src/pairing.rs"];
 
 /// Sentences whose end is put together elsewhere, as they are in the end.
 const WHOLE: [(&str, &[&str]); 5] = [
@@ -69,6 +76,23 @@ fn every_sentence_of_a_failure_can_be_said_in_another_language() {
         }
     }
     assert!(seen > 60, "only {seen} sentences were found");
+    assert!(wrong.is_empty(), "not in core/words/locales/en/sentences.ftl:\n{}\n", wrong.join("\n"));
+}
+
+#[test]
+fn every_signal_can_be_said_in_another_language() {
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for (file, text) in sources().into_iter().filter(|(f, _)| SIGNAL_PLACES.iter().any(|place| f.ends_with(place))) {
+        let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for literal in SIGNALS.iter().flat_map(|mark| literals(own, mark)) {
+            seen += 1;
+            let said = without_names(&literal).replace("{} s", "7 s").replace("{}", "7");
+            if words::signal(&said, Locale::ZhHans) == said {
+                wrong.push(format!("{file}: {said}"));
+            }
+        }
+    }
+    assert!(seen > 8, "only {seen} signals were found");
     assert!(wrong.is_empty(), "not in core/words/locales/en/sentences.ftl:\n{}\n", wrong.join("\n"));
 }
 
