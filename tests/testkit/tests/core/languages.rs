@@ -1,9 +1,11 @@
 //! Each person is spoken to in their own language: by what the platform says, else by what they write, else English;
 //! policy may fix one.
 
-use contract::{Accepted, Action, Locale, Message, Platform, TurnId};
+use std::time::Duration;
+
+use contract::{Accepted, Action, Inbox, Locale, Message, Platform, TurnId};
 use expect_test::{Expect, expect};
-use testkit::{Gate, InABox, Said, Setup, message, press};
+use testkit::{Fault, Flaky, Gate, InABox, Said, Setup, message, press};
 
 async fn started(change: impl FnOnce(Setup) -> Setup) -> InABox {
     let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
@@ -29,7 +31,7 @@ async fn a_wrong_argument_is_told_in_chinese() {
         Some("zh-hans"),
         "/noop b=viele c=true d=[1,\"x\"] e=xx f=1",
         expect![[r#"
-            ✏️ 请检查输入: “noop”无法用这些参数运行：有 4 处不对
+            ✏️ 请检查输入：“noop”无法用这些参数运行：有 4 处不对
               a：应为文本，但没有提供
               b：应为整数，实际是 "viele"（请用数字写出整数，例如 3）
               d/1：应为数字，实际是 "x"（请用小数点，例如 2.5）
@@ -48,7 +50,7 @@ async fn a_tool_that_is_denied_is_told_in_chinese_like_one_that_does_not_exist()
     let unknown = asked(&gateway, Some("zh-cn"), "/secret_thong").await.text;
     assert_eq!(denied.replace("secret_thing", "T"), unknown.replace("secret_thong", "T"));
     expect![[r#"
-        🚫 不可用: 这里不能使用“secret_thing”
+        🚫 不可用：这里不能使用“secret_thing”
           代码：tool.unknown
         → 发送 /tools 可以查看这里能用的工具"#]]
     .assert_eq(&denied);
@@ -60,18 +62,18 @@ async fn a_crash_and_a_request_that_is_not_there_are_told_in_chinese() {
         Some("zh"),
         "/crash",
         expect![[r#"
-        🛑 我们的故障: 我们这边出了故障；其他调用没有受到影响
-          代码：panic
-        → 如果一直这样，请把请求编号告诉管理员"#]],
+            🛑 我们的故障：我们这边出了故障；其他调用没有受到影响
+              代码：panic
+            → 如果一直这样，请把请求编号告诉管理员"#]],
     )
     .await;
     check(
         Some("zh"),
         "/trace",
         expect![[r#"
-        ✏️ 请检查输入: 请说明是哪一次请求：/trace 请求编号
-          代码：input.refused
-        → 请求编号在每条答复的末尾"#]],
+            ✏️ 请检查输入：请说明是哪一次请求：/trace 请求编号
+              代码：input.refused
+            → 请求编号在每条答复的末尾"#]],
     )
     .await;
 }
@@ -114,12 +116,12 @@ async fn built_ins_answer_in_chinese() {
     }
     expect![[r#"
         /start: 您好。我替您运行工具，并告诉您结果如何。
-        /tools 没有: 这里没有与 没有 有关的工具。发送 /tools 可以查看全部。
+        /tools 没有: 这里没有与“没有”有关的工具。发送 /tools 可以查看全部。
         /stop: 这里没有正在为您运行的操作。
         /status: 这个会话里没有正在运行的请求。
         /new: 已开始新的会话。之前说过的内容不再使用。
         你好，你能做什么？: 我在这里执行命令。发送 /help 可以查看能做什么。
-        /noop: ✏️ 请检查输入: “noop”无法用这些参数运行：有一处不对
+        /noop: ✏️ 请检查输入：“noop”无法用这些参数运行：有一处不对
     "#]]
     .assert_eq(&all);
 }
@@ -189,4 +191,37 @@ async fn progress_buttons_and_signals_are_in_chinese() {
     let said = gateway.gateway.reply(id).await.unwrap().unwrap();
     let labels: Vec<_> = said.buttons.iter().map(|b| b.label.as_str()).collect();
     assert_eq!(labels.last(), Some(&"详情"), "{labels:?}");
+}
+
+#[tokio::test]
+async fn what_is_said_without_a_turn_is_in_chinese_too() {
+    let gate = Gate::closed();
+    let flaky = Flaky::new();
+    let gateway = started(|setup| setup.gate(&gate).hook(flaky.clone())).await;
+    flaky.go_down(true);
+    let asking = says(Platform::Telegram, Some("zh-hans"), "/gate id=0");
+    assert!(gateway.gateway.accept(asking).await.is_err());
+    let told = gateway.outlet.wait_for_finals(1).await;
+    assert!(told[0].text.contains("我现在无法接收消息"), "{told:?}");
+    flaky.go_down(false);
+    for n in 0..=32 {
+        turn(&gateway, says(Platform::Telegram, Some("zh-hans"), &format!("/gate id={n}"))).await;
+    }
+    let told = gateway.outlet.wait_for_finals(2).await;
+    assert!(told[1].text.contains("这里等待的消息已经太多；这一条没有受理"), "{told:?}");
+    gate.open();
+    gateway.gateway.drain().await;
+}
+
+#[tokio::test]
+async fn a_part_that_may_have_arrived_is_announced_in_chinese() {
+    let gateway = started(|setup| setup).await;
+    let outlet = gateway.outlet.clone();
+    outlet.split_at(50);
+    outlet.take_time(Duration::from_millis(30));
+    turn(&gateway, says(Platform::Telegram, Some("zh-hans"), &format!("/gate id={}", "x".repeat(120)))).await;
+    outlet.wait_for(1).await;
+    outlet.fail_next([Fault::UnsureAfter]);
+    let seen = outlet.wait_for_finals(5).await;
+    assert!(seen.iter().any(|seen| seen.text == "（您可能已经收到过这条消息）"), "{seen:?}");
 }
