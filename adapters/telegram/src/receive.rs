@@ -52,7 +52,7 @@ pub(crate) async fn run(
         is_set: false,
         store: None,
         hook: None,
-        last_taken: 0,
+        news_since: 0,
     };
     // Dropped wherever it waits: what was not answered is delivered again.
     let ended = tokio::select! {
@@ -83,8 +83,8 @@ struct Receiver {
     /// What is wrong with the store, and with deliveries.
     store: Option<String>,
     hook: Option<String>,
-    /// When something was taken in, in seconds since 1970.
-    last_taken: u64,
+    /// From this second on (since 1970) a failed delivery is news: nothing was taken in since, and we listened.
+    news_since: u64,
 }
 
 impl Receiver {
@@ -111,6 +111,7 @@ impl Receiver {
 
     /// Takes in until another process holds the account.
     async fn receive(&mut self, mut arrivals: mpsc::Receiver<Arrival>) -> Result<(), Stopped> {
+        self.news_since = now();
         let mut checking = self.check(Duration::ZERO);
         let mut look = self.next_look();
         let mut batch = Vec::new();
@@ -184,7 +185,7 @@ impl Receiver {
                          bot of its own";
             return Some(words.to_owned());
         }
-        let (_, words) = standing.error.filter(|(at, _)| *at > self.last_taken && standing.waiting > 0)?;
+        let (_, words) = standing.error.filter(|(at, _)| *at >= self.news_since && standing.waiting > 0)?;
         Some(format!("Telegram cannot deliver {} updates to the webhook: {words}", standing.waiting))
     }
 
@@ -238,7 +239,7 @@ impl Receiver {
         }
         self.note().await;
         if self.store.is_none() && !accepted.is_empty() {
-            self.last_taken = now();
+            self.news_since = now() + 1;
         }
         self.tell();
     }
