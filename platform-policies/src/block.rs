@@ -235,9 +235,6 @@ fn replies(reader: &mut Reader, tree: &Node) -> SomeReplies {
     let mut replies = SomeReplies::default();
     let known = ["detail", "reference", "private_errors", "mentions", "locale"];
     for (key, value) in reader.fields(tree, "replies", &known) {
-        if key.name == "detail" {
-            reader.warn(key.at, format!("'replies.{}' is {NOT_ACTIVE}", key.name), None);
-        }
         match key.name.as_str() {
             "detail" => {
                 replies.detail = reader.word(value, &key.name, &[("plain", Detail::Plain), ("full", Detail::Full)]);

@@ -147,3 +147,16 @@ async fn trace(inner: &Inner, turn: &TurnView<'_>, reference: &str) -> Vec<Conte
 fn asked_by(root: &Node, turn: &TurnView<'_>) -> bool {
     root.place.as_ref().is_some_and(|place| same_person(&place.caller, turn.caller))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_and_menus_say_the_same_of_each_built_in() {
+        for (name, help) in BUILTINS {
+            assert_eq!(words::builtin(name, Locale::En).as_deref(), Some(help), "{name}");
+            assert!(words::builtin(name, Locale::ZhHans).is_some(), "{name}");
+        }
+    }
+}

@@ -1,8 +1,9 @@
 //! For whose eyes an answer is: told to the adapter when a message is accepted, and put on the reply at its end.
 
-use contract::{Address, Audience, Caller, Content, Reply};
+use contract::{Action, Address, Audience, Caller, Content, Node, NodeKind, Pings, Reply, State, records::Record};
+use policies::{Detail, Mentions, Replies};
 
-use crate::{commands::Command, gateway::Inner, planner};
+use crate::{call::TurnCx, commands::Command, gateway::Inner, planner, tree, turn::now_us};
 
 /// Whether a reply at this address can be shown to its sender alone. In a direct conversation it is so anyway, without
 /// the platform's means for it: those take a message away again.
@@ -39,6 +40,40 @@ fn is_refused(inner: &Inner, caller: &Caller, command: &Command) -> bool {
         return true;
     }
     planner::arguments(tool, command).and_then(|args| tool.prepare(args)).is_err()
+}
+
+/// What policy says of how a reply looks and who sees it.
+pub(crate) fn dressed(cx: &TurnCx, record: &Record, mut reply: Reply) -> Reply {
+    let Replies { detail, reference, private_errors, mentions, .. } = cx.snapshot.policies.manner(&cx.caller).replies;
+    let shown = reply.failed || reference;
+    let audience = audience(&reply, private_errors, can_be_private(&cx.inner, &record.message.address));
+    let Mentions { users, roles, everyone } = mentions;
+    if reply.failed
+        && detail == Detail::Full
+        && let Some(unfolded) = details(cx.live.nodes())
+    {
+        reply.content.push(unfolded);
+        reply.buttons.retain(|button| !matches!(button.action, Action::Details(_)));
+    }
+    Reply {
+        reference: reply.reference.or(shown.then_some(cx.id)),
+        audience,
+        pings: Pings { users, roles, everyone },
+        most_messages: Some(cx.limits.messages_per_reply),
+        locale: cx.locale,
+        ..reply
+    }
+}
+
+/// The tree of a turn that is about to end, when it made calls.
+fn details(mut nodes: Vec<Node>) -> Option<Content> {
+    nodes.iter().find(|node| node.kind == NodeKind::Call)?;
+    for root in nodes.iter_mut().filter(|node| node.kind == NodeKind::Turn) {
+        root.state = State::Failed;
+        root.duration_us = Some(now_us().saturating_sub(root.started_us));
+    }
+    nodes.sort_by_key(|node| node.call);
+    Some(Content::Code { language: String::new(), text: tree::draw_text(&nodes, false) })
 }
 
 /// Who sees a reply: its sender alone where that was meant, policy has it so and the platform can.

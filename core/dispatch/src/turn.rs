@@ -8,13 +8,12 @@ use std::{
 };
 
 use contract::{
-    CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Pings, Place, Reply, SessionKey, State,
+    CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
     records::{Change, ChangeError, DeliveryState, Item, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
 };
 use futures_util::{FutureExt, future::FusedFuture};
-use policies::Mentions;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -123,7 +122,7 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
     if cx.lost.load(Ordering::Relaxed) || inner.kill.is_cancelled() {
         return Err(Over);
     }
-    finish(&cx, &record, dressed(&cx, &record, reply), &root).await
+    finish(&cx, &record, show::dressed(&cx, &record, reply), &root).await
 }
 
 fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: CancellationToken) -> Arc<TurnCx> {
@@ -252,22 +251,6 @@ fn crash_reply(cx: &TurnCx) -> Reply {
 
 fn failure_reply(cx: &TurnCx, failure: &Failure) -> Reply {
     Reply { locale: cx.locale, ..Reply::notice(Notice::of(failure, None, Some(cx.id))) }
-}
-
-/// What policy says of how a reply looks.
-fn dressed(cx: &TurnCx, record: &Record, reply: Reply) -> Reply {
-    let policy = cx.snapshot.policies.manner(&cx.caller).replies;
-    let shown = reply.failed || policy.reference;
-    let can_be_private = show::can_be_private(&cx.inner, &record.message.address);
-    let Mentions { users, roles, everyone } = policy.mentions;
-    Reply {
-        reference: reply.reference.or(shown.then_some(cx.id)),
-        audience: show::audience(&reply, policy.private_errors, can_be_private),
-        pings: Pings { users, roles, everyone },
-        most_messages: Some(cx.limits.messages_per_reply),
-        locale: cx.locale,
-        ..reply
-    }
 }
 
 /// Stores the reply, then hands it to delivery.

@@ -337,7 +337,6 @@ names: { ops: [] }
         expect![[r#"
             warning: web.yaml:3:1: an approval is not active in this version: every call that needs one is refused
             warning: web.yaml:4:1: 'approvers' is not active in this version
-            warning: web.yaml:6:12: 'replies.detail' is not active in this version
             warning: web.yaml:7:10: the name 'ops' stands for nobody
         "#]],
     );

@@ -325,6 +325,10 @@ impl Outlet for HookedOutlet {
         self.outlet.pace(to)
     }
 
+    fn can_be_private(&self, to: &Address) -> bool {
+        self.outlet.can_be_private(to)
+    }
+
     fn fallback(&self, to: &Address) -> Option<Address> {
         self.outlet.fallback(to)
     }

@@ -1,15 +1,15 @@
 //! An outlet in the test's hand: it records what is sent, and fails as it is told.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
 use contract::{
-    Address, Caller, DeliveryError, DeliveryKey, FileRef, Indicator, Op, Outlet, Part, Receipt, Reply, Scope, Source,
-    Why, seams::ByteStream,
+    Address, Audience, Caller, DeliveryError, DeliveryKey, FileRef, Indicator, Op, Outlet, Pace, Part, Receipt, Reply,
+    Scope, Source, Why, seams::ByteStream,
 };
 use dispatch::say;
 
@@ -34,6 +34,7 @@ pub struct Seen {
     pub conversation: String,
     pub text: String,
     pub buttons: Vec<String>,
+    pub audience: Audience,
 }
 
 /// Records requests, fails as told.
@@ -45,7 +46,14 @@ struct State {
     seen: Vec<Seen>,
     faults: VecDeque<Fault>,
     next: u64,
-    indicated: u32,
+    indicated: Vec<(Indicator, Option<String>)>,
+    /// By the platform's id: what a person sees.
+    standing: BTreeMap<String, String>,
+    /// By the key under which it was posted.
+    posted: HashMap<String, Receipt>,
+    finds: bool,
+    private: bool,
+    pace: Pace,
     slow: Duration,
     part_chars: Option<usize>,
     roles: Vec<String>,
@@ -60,8 +68,33 @@ impl Recorder {
         self.lock().faults.extend(faults);
     }
 
-    pub fn indicated(&self) -> u32 {
-        self.lock().indicated
+    /// How often typing was shown.
+    pub fn indicated(&self) -> usize {
+        self.indicators().iter().filter(|(indicator, _)| *indicator == Indicator::Typing).count()
+    }
+
+    /// Every indicator, with the message that it was for.
+    pub fn indicators(&self) -> Vec<(Indicator, Option<String>)> {
+        self.lock().indicated.clone()
+    }
+
+    /// The texts that a person sees at the end: posted, replaced, not removed.
+    pub fn standing(&self) -> Vec<String> {
+        self.lock().standing.values().cloned().collect()
+    }
+
+    /// It can look up what was posted under a key.
+    pub fn can_find(&self) {
+        self.lock().finds = true;
+    }
+
+    /// It can show a message to its sender alone.
+    pub fn can_be_private(&self) {
+        self.lock().private = true;
+    }
+
+    pub fn takes(&self, pace: Pace) {
+        self.lock().pace = pace;
     }
 
     /// Renders replies in parts of so many characters.
@@ -105,7 +138,15 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn carry_out(&self, to: &Address, op: &Op<'_>) -> Receipt {
+    fn find(&self, key: &DeliveryKey) -> Result<Receipt, DeliveryError> {
+        let state = self.lock();
+        if !state.finds {
+            return Err(DeliveryError::Refused(Why::Unsupported));
+        }
+        state.posted.get(&key.to_string()).cloned().ok_or(DeliveryError::Refused(Why::Gone))
+    }
+
+    fn carry_out(&self, to: &Address, op: &Op<'_>, key: &DeliveryKey) -> Receipt {
         let mut state = self.lock();
         let (name, part, old) = match op {
             Op::Post(part) => ("post", Some(part), None),
@@ -114,15 +155,26 @@ impl Recorder {
             Op::Remove(old) => ("remove", None, Some((*old).clone())),
             Op::Find => ("find", None, None),
         };
+        let text = part.map(|p| if p.body.is_empty() { p.plain.clone() } else { p.body.clone() }).unwrap_or_default();
         state.seen.push(Seen {
             op: name,
             conversation: to.conversation.clone(),
-            text: part.map(|p| if p.body.is_empty() { p.plain.clone() } else { p.body.clone() }).unwrap_or_default(),
+            text: text.clone(),
+            audience: part.map(|p| p.audience).unwrap_or_default(),
             buttons: part.map(|p| p.buttons.iter().map(|b| b.action.to_string()).collect()).unwrap_or_default(),
         });
         state.next += 1;
         let message = state.next.to_string();
-        old.unwrap_or(Receipt { message, private: contract::Opaque::default() })
+        let receipt = old.unwrap_or_else(|| {
+            let receipt = Receipt { message, private: contract::Opaque::default() };
+            state.posted.insert(key.to_string(), receipt.clone());
+            receipt
+        });
+        match part {
+            Some(_) => state.standing.insert(receipt.message.clone(), text),
+            None => state.standing.remove(&receipt.message),
+        };
+        receipt
     }
 }
 
@@ -151,9 +203,9 @@ impl Outlet for Recorder {
         parts
     }
 
-    async fn send(&self, to: &Address, op: Op<'_>, _key: &DeliveryKey) -> Result<Receipt, DeliveryError> {
+    async fn send(&self, to: &Address, op: Op<'_>, key: &DeliveryKey) -> Result<Receipt, DeliveryError> {
         if matches!(op, Op::Find) {
-            return Err(DeliveryError::Refused(Why::Unsupported));
+            return self.find(key);
         }
         let (fault, slow) = {
             let mut state = self.lock();
@@ -166,14 +218,14 @@ impl Outlet for Recorder {
             tokio::time::sleep(slow).await;
         }
         match fault {
-            None => Ok(self.carry_out(to, &op)),
+            None => Ok(self.carry_out(to, &op, key)),
             Some(Fault::Wait(time)) => {
                 Err(DeliveryError::Wait { scope: Scope::Conversation, until: SystemTime::now() + time })
             }
             Some(Fault::NotSent) => Err(DeliveryError::NotSent("told to".into())),
             Some(Fault::UnsureBefore) => Err(DeliveryError::Unsure("told to".into())),
             Some(Fault::UnsureAfter) => {
-                self.carry_out(to, &op);
+                self.carry_out(to, &op, key);
                 Err(DeliveryError::Unsure("told to".into()))
             }
             Some(Fault::Panic) => panic!("the outlet crashes on purpose"),
@@ -181,8 +233,16 @@ impl Outlet for Recorder {
         }
     }
 
-    async fn indicate(&self, _to: &Address, _indicator: Indicator) {
-        self.lock().indicated += 1;
+    async fn indicate(&self, to: &Address, indicator: Indicator) {
+        self.lock().indicated.push((indicator, to.reply_to.clone()));
+    }
+
+    fn can_be_private(&self, to: &Address) -> bool {
+        to.direct || self.lock().private
+    }
+
+    fn pace(&self, _to: &Address) -> Pace {
+        self.lock().pace
     }
 
     fn fallback(&self, to: &Address) -> Option<Address> {

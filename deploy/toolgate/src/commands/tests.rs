@@ -7,6 +7,7 @@ use super::*;
 use crate::config::{self, Loaded};
 
 mod asking;
+mod pairing;
 mod policies;
 
 const WEATHER: &str = "\

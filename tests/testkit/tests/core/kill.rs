@@ -174,8 +174,18 @@ async fn a_turn_in_which_the_process_died_three_times_is_answered_unrun() {
 
 /// Everything of a life up to its death at a step, then a life that ends the turn; what was seen, and the story.
 async fn dies_and_ends(step: usize, text: &str, opens_after_progress: bool) -> (Arc<Recorder>, Gate, String, bool) {
+    dies_and_ends_on(Recorder::default(), step, text, opens_after_progress).await
+}
+
+async fn dies_and_ends_on(
+    platform: Recorder,
+    step: usize,
+    text: &str,
+    opens_after_progress: bool,
+) -> (Arc<Recorder>, Gate, String, bool) {
     let ground = Ground::new(testkit::StoreKind::Sqlite).await;
     let mut case = Case::new(&ground);
+    case.platform = Arc::new(platform);
     case.platform.split_at(10_000);
     case.platform.roles_are(&["member"]);
     case.message = message(Platform::Telegram, "here", "ada", text);
@@ -221,6 +231,20 @@ async fn a_kill_around_a_progress_message_leaves_one_answer() {
         assert!(platform.finals().iter().all(|seen| seen.text.contains("id: A")), "{story}");
     }
     assert!(ends > 0 && ends < 12, "the steps are seen: {ends}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_around_a_progress_message_that_can_be_found_leaves_nothing_but_the_answer() {
+    let mut cases = tokio::task::JoinSet::new();
+    for step in 0..14 {
+        let platform = Recorder::default();
+        platform.can_find();
+        cases.spawn(dies_and_ends_on(platform, step, "/gate id=A", true));
+    }
+    while let Some(case) = cases.join_next().await {
+        let (platform, _, story, _) = case.unwrap();
+        assert_eq!(platform.standing(), ["- id: A"], "{story}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
