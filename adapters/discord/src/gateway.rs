@@ -10,6 +10,7 @@ use crate::{Discord, Me, inbound::text, random, rest::Problem, stopped};
 
 mod door;
 mod fatal;
+mod keeper;
 mod memory;
 mod report;
 mod shard;

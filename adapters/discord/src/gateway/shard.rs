@@ -1,6 +1,6 @@
 //! One shard: a socket that is held, resumed after whatever ends it, and left behind when it goes silent.
 
-use std::{convert::Infallible, ops::ControlFlow, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use contract::{Core, Stopped};
 use futures_util::StreamExt;
@@ -21,6 +21,7 @@ use super::{
     Event, Memory, Report, back_off,
     door::{self, Door, Free},
     fatal,
+    keeper::Shard,
 };
 use crate::{Discord, answers, intake::Intake, random};
 
@@ -28,9 +29,8 @@ use crate::{Discord, answers, intake::Intake, random};
 const QUEUE: usize = 1_000;
 /// Interactions at work.
 const MOST_INTERACTIONS: usize = 500;
-const STAND_BY: Duration = Duration::from_secs(1);
-/// How often an absent store is asked again at the start.
-const RECALL: Duration = Duration::from_millis(500);
+/// How often it is looked whether there is room.
+const ROOM: Duration = Duration::from_millis(500);
 /// How long the last things may take once we are to stop.
 const FAREWELL: Duration = Duration::from_secs(3);
 const GOODBYE: Duration = Duration::from_millis(300);
@@ -86,116 +86,6 @@ pub(super) async fn run(
     ended
 }
 
-struct Shard {
-    discord: Arc<Discord>,
-    core: Core,
-    door: Arc<Door>,
-    id: ShardId,
-    report: Arc<Report>,
-    memory: Arc<Memory>,
-    /// As far as is known, nobody else is connected for this shard.
-    holds: watch::Sender<bool>,
-}
-
-impl Shard {
-    fn cursor(&self, what: &str) -> String {
-        self.discord.cursor(&format!("{what}/{}", self.id.number()))
-    }
-
-    /// Waits for the store: without these, what was missed would not be known.
-    async fn recall(&self) {
-        let cursors = &self.core.cursors;
-        loop {
-            let loaded = async {
-                Ok::<_, contract::StoreDown>((
-                    cursors.load(&self.cursor("session")).await?,
-                    cursors.load(&self.cursor("seen")).await?,
-                ))
-            };
-            match loaded.await {
-                Ok((session, seen)) => {
-                    let (bot, total) = (self.discord.user(), self.id.total());
-                    session.into_iter().for_each(|note| self.memory.recall(&note, bot, total));
-                    seen.into_iter().for_each(|note| self.memory.recall_seen(&note));
-                    return;
-                }
-                Err(cause) => self.report.socket(&format!("nothing is taken in: {cause}")),
-            }
-            sleep(RECALL).await;
-        }
-    }
-
-    /// Renews the lease and stores what changed, for ever.
-    async fn keep(&self) -> Infallible {
-        let timing = &self.discord.config.timing;
-        let every = timing.save.min(timing.lease / 6);
-        let mut lease_due = Instant::now();
-        let mut stored = None;
-        loop {
-            if Instant::now() >= lease_due {
-                lease_due = Instant::now() + self.lease().await;
-            }
-            if *self.holds.borrow() {
-                self.save(&mut stored).await;
-            }
-            self.report.rest(self.discord.rest.complaint());
-            sleep(every).await;
-        }
-    }
-
-    /// Takes or renews the lease; when it is due again. While the store is away nobody can say who holds it: who did goes
-    /// on, who did not could take nothing in anyway.
-    async fn lease(&self) -> Duration {
-        let lease = self.discord.config.timing.lease;
-        match self.core.cursors.lease(&self.cursor("shard"), lease).await {
-            Ok(Some(_)) => {
-                self.holds.send_replace(true);
-                lease / 3
-            }
-            Ok(None) => {
-                self.holds.send_replace(false);
-                self.report.socket("another process is connected for this account: standing by");
-                STAND_BY.min(lease / 3)
-            }
-            Err(cause) => {
-                if !*self.holds.borrow() {
-                    self.report.socket(&format!("nothing is taken in: {cause}"));
-                }
-                lease / 12
-            }
-        }
-    }
-
-    async fn save(&self, stored: &mut Option<Vec<u8>>) {
-        let cursors = &self.core.cursors;
-        if let Some(seen) = self.memory.seen_note()
-            && cursors.save(&self.cursor("seen"), &seen).await.is_err()
-        {
-            self.memory.seen_not_stored();
-        }
-        let note = self.memory.note(self.discord.user(), self.id.total());
-        if note.is_some() && note != *stored {
-            let note = note.unwrap_or_default();
-            match cursors.save(&self.cursor("session"), &note).await {
-                Ok(()) => *stored = Some(note),
-                Err(cause) => tracing::debug!(account = self.discord.account, %cause, "the session is not stored"),
-            }
-        }
-    }
-
-    /// Stores the last state and gives the shard back. Who does not hold it leaves the state of who does alone.
-    async fn finish(&self) {
-        let last = async {
-            if *self.holds.borrow() {
-                self.save(&mut None).await;
-            }
-            // Not given back, it ends by itself.
-            let _ = self.core.cursors.release(&self.cursor("shard")).await;
-        };
-        let _ = timeout(FAREWELL, last).await;
-    }
-}
-
 /// What follows a connection.
 enum Ended {
     Fatal(Stopped),
@@ -203,6 +93,8 @@ enum Ended {
     Again(Duration),
     /// The next one, when there is room for its events.
     Full,
+    /// Another process is connected for this shard.
+    Another,
 }
 
 /// A shard at work.
@@ -221,19 +113,19 @@ impl Live<'_> {
             let _ = holds.wait_for(|holds| *holds).await;
             let ended = tokio::select! {
                 ended = self.connection() => ended,
-                _ = holds.wait_for(|holds| !holds) => {
-                    // Whoever had it meanwhile may have come further.
-                    let _ = holds.wait_for(|holds| *holds).await;
-                    self.shard.recall().await;
-                    continue;
-                }
+                _ = holds.wait_for(|holds| !holds) => Ended::Another,
             };
             match ended {
                 Ended::Fatal(stopped) => return Err(stopped),
                 Ended::Again(wait) => sleep(wait).await,
+                Ended::Another => {
+                    // Whoever has it meanwhile may come further.
+                    let _ = holds.wait_for(|holds| *holds).await;
+                    self.shard.recall().await;
+                }
                 Ended::Full => {
                     while self.events.capacity() < QUEUE / 2 {
-                        sleep(RECALL).await;
+                        sleep(ROOM).await;
                     }
                 }
             }

@@ -2,6 +2,7 @@
 
 mod commanding;
 mod connecting;
+mod fake;
 mod hearing;
 mod sending;
 mod stage;
