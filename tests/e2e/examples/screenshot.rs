@@ -18,10 +18,14 @@ fn main() {
     let browser = Browser::start();
     let page = browser.open(&demo.playground, if phone { PHONE } else { DESK }, colours);
     page.until("the page is ready", "document.body.hasAttribute('data-ready')");
-    say(&page, "/weather_query 上海 days=3", 1);
-    say(&page, "/order_query A-17 status=payed", 2);
-    say(&page, "/sleep 50\n/sleep 120\n/sleep 80", 3);
-    say(&page, "/research atlantis", 4);
+    say(&page, "telegram", "/weather_query 上海 days=3", 1);
+    say(&page, "telegram", "/order_query A-17 status=payed", 2);
+    if !phone {
+        say(&page, "discord", "/weather_query Oslo days=3", 1);
+        say(&page, "discord", "/order_refund A-17 5", 2);
+        say(&page, "slack", "/sleep 50\n/sleep 120\n/sleep 80", 1);
+    }
+    say(&page, "telegram", "/research atlantis", 3);
     if !phone {
         page.until(
             "the tree of the research is whole",
@@ -42,12 +46,13 @@ fn main() {
     }
 }
 
-/// Says it and waits until that many answers stand in the chat.
-fn say(page: &Page, text: &str, answers: usize) {
-    page.look("document.querySelector('#composer-text').focus()");
+/// Says it in a pane and waits until that many answers stand there.
+fn say(page: &Page, platform: &str, text: &str, answers: usize) {
+    let pane = format!("document.querySelector('.pane[data-platform={platform}]')");
+    page.look(&format!("{pane}.querySelector('textarea').focus()"));
     page.types(text);
     page.press("Enter", Held::Nothing);
-    // Only a final answer says its reference.
-    let answered = r"[...document.querySelectorAll('.messages > li:not(.own) .text')].filter((text) => /\bref [0-9A-Z]{26}\b/.test(text.textContent)).length";
+    // Only what says its reference leads to a call tree.
+    let answered = format!("{pane}.querySelectorAll('.messages li:not(.own) .see').length");
     page.until("it is answered", &format!("{answered} >= {answers}"));
 }

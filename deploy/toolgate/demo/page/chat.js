@@ -266,7 +266,7 @@ function react(self, messages, entry, shown) {
 function typing(self, on, words = "") {
   clearTimeout(self.typingEnds);
   self.root.toggleAttribute("data-typing", on);
-  self.status.textContent = on ? words || "typing…" : self.direct ? "bot" : "group";
+  self.status.textContent = on ? words || "typing…" : `${self.place.title} · ${self.direct ? "bot" : "group"}`;
   if (on) self.typingEnds = setTimeout(() => typing(self, false), TYPING_MS);
 }
 

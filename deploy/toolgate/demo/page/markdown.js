@@ -74,7 +74,7 @@ export function inline(text, names = {}) {
   const push = (node) => { if (plain) out.push(plain); plain = ""; out.push(node); };
   for (let i = 0; i < text.length;) {
     const rest = text.slice(i);
-    if (rest[0] === "\\" && /^[^\w\s]/.test(rest.slice(1))) { plain += rest[1]; i += 2; continue; }
+    if (rest[0] === "\\" && /^[^a-zA-Z0-9\s]/.test(rest.slice(1))) { plain += rest[1]; i += 2; continue; }
     const ticks = /^`+/.exec(rest)?.[0];
     const close = ticks ? closing(rest, ticks) : -1;
     if (close > 0) { push(make("code", { text: rest.slice(ticks.length, close).replace(/^ (.*) $/s, "$1") })); i += close + ticks.length; continue; }
