@@ -144,6 +144,8 @@ fn known_at(sentences: &[Sentence], text: &str, locale: Locale, depth: usize) ->
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn zh(group: Group, text: &str) -> Option<String> {
@@ -182,5 +184,21 @@ mod tests {
             assert_eq!(zh("say", text), None, "{text}");
         }
         assert_eq!(said("say", "no such article", Locale::ZhHans), "no such article");
+    }
+
+    #[test]
+    fn a_sentence_in_a_sentence_without_end_is_read_to_a_depth() {
+        let text = format!("'t' was stopped{}", "; nothing was sent".repeat(1_000));
+        let read = zh("say", &text).unwrap();
+        assert!(read.contains("没有发出任何请求") && read.contains("nothing was sent"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_somebody_writes_is_read(text in "('|; |: |\\(|\\)|t|é|上| or | within | did not answer |nothing was sent){0,30}") {
+            for group in GROUPS.keys() {
+                let _ = zh(group, &text);
+            }
+        }
     }
 }
