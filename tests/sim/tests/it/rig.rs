@@ -22,15 +22,20 @@ pub async fn start_with(limits: Limits) -> Rig {
 }
 
 pub async fn start_setup(telegram: Setup) -> Rig {
+    ring();
+    let stop = CancellationToken::new();
+    let options = Options { telegram, ..Options::default() };
+    let running = sim::serve(options, stop.clone()).await.expect("a free port on loopback");
+    Rig { running, http: reqwest::Client::builder().no_proxy().build().expect("a client"), stop }
+}
+
+/// Installs what TLS needs, once.
+pub fn ring() {
     static RING: Once = Once::new();
     RING.call_once(|| {
         // A second installation is refused, which is what is wanted.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
-    let stop = CancellationToken::new();
-    let options = Options { telegram, ..Options::default() };
-    let running = sim::serve(options, stop.clone()).await.expect("a free port on loopback");
-    Rig { running, http: reqwest::Client::builder().no_proxy().build().expect("a client"), stop }
 }
 
 impl Rig {
