@@ -93,7 +93,7 @@ impl Ground {
 }
 
 /// Only a final answer says its reference.
-const ANSWERS: &str = r"[...document.querySelectorAll('.messages > li:not(.own) .text')].filter((text) => /\bref [0-9A-Z]{26}\b/.test(text.textContent)).length";
+const ANSWERS: &str = r"[...document.querySelectorAll('.messages > li:not(.own) .text')].filter((text) => /(ref|请求编号) [0-9A-Z]{26}\b/.test(text.textContent)).length";
 
 /// A row of the call tree.
 #[derive(Debug)]
