@@ -9,7 +9,7 @@ use teloxide::{
 };
 
 use super::{place, with};
-use crate::Telegram;
+use crate::{Telegram, api::Problem};
 
 /// What says on a message that it waits its turn.
 const WAITS: &str = "👀";
@@ -29,16 +29,24 @@ impl Telegram {
         let message: Option<i32> = to.reply_to.as_deref().and_then(|id| id.parse().ok());
         let (Ok(chat), Some(message)) = (self.chat(to), message) else { return };
         let place = (chat, message.into());
-        if !is_waiting && !crate::lock(&self.signed).remove(place) {
-            return;
+        match is_waiting {
+            // Also when its answer is lost it may be there.
+            true => crate::lock(&self.signed).insert(place),
+            false if crate::lock(&self.signed).remove(place) => {}
+            false => return,
         }
         let emoji = ReactionType::Emoji { emoji: WAITS.to_owned() };
         let reaction = SetMessageReaction::new(ChatId(chat), MessageId(message))
             .reaction(is_waiting.then_some(emoji).into_iter().collect::<Vec<_>>());
         match self.api.ask(&reaction).await {
+            // Once more: it may have been taken away while it was on its way.
             Ok(_) if is_waiting => crate::lock(&self.signed).insert(place),
             Ok(_) => {}
             // Groups may forbid reactions.
+            Err(Problem::Refused { words, .. }) => {
+                crate::lock(&self.signed).remove(place);
+                tracing::debug!(account = self.account, words, "no sign of waiting");
+            }
             Err(cause) => tracing::debug!(account = self.account, ?cause, is_waiting, "no sign of waiting"),
         }
     }

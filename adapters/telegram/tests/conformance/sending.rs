@@ -189,6 +189,15 @@ async fn a_sign_of_waiting_is_put_on_the_message_and_taken_away_once() {
     let signs: Vec<_> = signs.into_iter().filter(|entry| entry.kind == transcript::Kind::Reaction).collect();
     assert_eq!(signs.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["👀", ""]);
     assert!(signs.iter().all(|entry| entry.message.map(|id| id.to_string()) == to.reply_to));
+    // One whose answer is lost is taken away too.
+    let lost = Fault { when: fault::When::After, ..fault(fault::Kind::Drop) };
+    stage.world().fault(lost).unwrap();
+    stage.telegram.indicate(&to, Indicator::Waiting).await;
+    stage.telegram.indicate(&to, Indicator::Clear).await;
+    assert_eq!(
+        stage.world().transcript(Some("general"), 0).last().map(|entry| entry.text.clone()),
+        Some(String::new())
+    );
     // Where it cannot be put nothing breaks.
     stage.telegram.indicate(&Address { reply_to: Some("999".into()), ..to.clone() }, Indicator::Waiting).await;
     stage.telegram.indicate(&Address { reply_to: None, ..to }, Indicator::Waiting).await;
