@@ -76,6 +76,14 @@ const SILENT: [&str; 34] = [
     "unpinned_item",
 ];
 
+/// What a payload of any kind says or does to us, if anything: an event, a slash command, a press, a form.
+pub fn message(payload: &Value, me: &Me, account: &str) -> Option<Message> {
+    event(payload, me, account)
+        .or_else(|| command(payload, me, account, 0).map(|typed| typed.message))
+        .or_else(|| press(payload, me, account, 0))
+        .or_else(|| form(payload, me, account, 0))
+}
+
 /// What an event says or does to us, if anything.
 pub fn event(payload: &Value, me: &Me, account: &str) -> Option<Message> {
     let event = payload.get("event")?;
@@ -111,7 +119,7 @@ pub fn is_ours(payload: &Value, me: &Me) -> bool {
 }
 
 fn said(payload: &Value, event: &Value, me: &Me, account: &str) -> Option<Message> {
-    let (message, words) = message(payload, event, event, me, account)?;
+    let (message, words) = heard(payload, event, event, me, account)?;
     let key = format!("m:{}", place_of(&message.address));
     Some(Message { key, kind: Kind::Text { text: words }, ..message })
 }
@@ -122,7 +130,7 @@ fn edit(payload: &Value, event: &Value, me: &Me, account: &str) -> Option<Messag
     if text(now, "subtype").is_some_and(|subtype| SILENT.contains(&subtype)) {
         return None;
     }
-    let (message, words) = message(payload, event, now, me, account)?;
+    let (message, words) = heard(payload, event, now, me, account)?;
     let edited = now.get("edited").and_then(|edited| text(edited, "ts"));
     let has_changed = match event.get("previous_message").filter(|before| before.is_object()) {
         Some(before) => read(before, me).text != words,
@@ -134,7 +142,7 @@ fn edit(payload: &Value, event: &Value, me: &Me, account: &str) -> Option<Messag
 }
 
 /// What a message is whatever becomes of it, and its text.
-fn message(payload: &Value, event: &Value, said: &Value, me: &Me, account: &str) -> Option<(Message, String)> {
+fn heard(payload: &Value, event: &Value, said: &Value, me: &Me, account: &str) -> Option<(Message, String)> {
     let is_ours =
         text(said, "user") == Some(&me.user) || text(said, "bot_id").is_some_and(|id| me.bot.as_deref() == Some(id));
     if is_ours {

@@ -24,6 +24,8 @@ use crate::{
 
 /// How often an absent store is asked again while an event waits.
 const RETRY: Duration = Duration::from_millis(200);
+/// How long one try may take.
+const ONCE: Duration = Duration::from_millis(250);
 /// How long the last things may take once we are to stop.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// A form must be asked for within three seconds of the command.
@@ -79,8 +81,8 @@ impl Intake {
         done: impl FnOnce(Answer) + Send + 'static,
     ) -> bool {
         let Some(place) = self.lanes.place().await else { return false };
-        let intake = self.clone();
-        self.lanes.put(lane(door, &payload), place, async move { done(intake.take(door, &payload).await) });
+        let (intake, until) = (self.clone(), Instant::now() + self.slack.config.timing.accept);
+        self.lanes.put(lane(door, &payload), place, async move { done(intake.take(door, &payload, until).await) });
         true
     }
 
@@ -100,20 +102,20 @@ impl Intake {
         self.me.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    async fn take(self: &Arc<Self>, door: Door, payload: &Value) -> Answer {
+    async fn take(self: &Arc<Self>, door: Door, payload: &Value, until: Instant) -> Answer {
         let me = self.me();
         if !inbound::is_ours(payload, &me) {
             tracing::debug!(account = self.slack.account, ?door, "another app's or another workspace's");
             return Answer::Taken(None);
         }
         match door {
-            Door::Event => self.event(payload, &me).await,
-            Door::Command => self.command(payload, &me).await,
-            Door::Interaction => self.interaction(payload, &me).await,
+            Door::Event => self.event(payload, &me, until).await,
+            Door::Command => self.command(payload, &me, until).await,
+            Door::Interaction => self.interaction(payload, &me, until).await,
         }
     }
 
-    async fn event(self: &Arc<Self>, payload: &Value, me: &Me) -> Answer {
+    async fn event(self: &Arc<Self>, payload: &Value, me: &Me, until: Instant) -> Answer {
         let account = &self.slack.account;
         let kind = payload.get("event").and_then(|event| text(event, "type")).unwrap_or("no type");
         let Some(message) = self.read(kind, || inbound::event(payload, me, account)) else {
@@ -121,7 +123,7 @@ impl Intake {
             return Answer::Taken(None);
         };
         let address = message.address.clone();
-        match self.accept(message).await {
+        match self.accept(message, until).await {
             Err(_) => return Answer::NotTaken,
             Ok(Accepted::Signal(words)) => self.say(address, words),
             Ok(Accepted::Turn { .. } | Accepted::NotForUs) => {}
@@ -129,7 +131,7 @@ impl Intake {
         Answer::Taken(None)
     }
 
-    async fn command(self: &Arc<Self>, payload: &Value, me: &Me) -> Answer {
+    async fn command(self: &Arc<Self>, payload: &Value, me: &Me, until: Instant) -> Answer {
         let now = crate::now_ms();
         let Some(typed) = self.read("slash command", || inbound::command(payload, me, &self.slack.account, now)) else {
             return Answer::Taken(None);
@@ -147,7 +149,7 @@ impl Intake {
         let message = Message { kind: contract::Kind::Text { text: said.clone() }, ..typed.message };
         let locale = words::locale_of(&message, None);
         let private = |words: &str| Answer::Taken(Some(json!({"response_type": "ephemeral", "text": escape(words)})));
-        match self.accept(message).await {
+        match self.accept(message, until).await {
             Err(_) => Answer::NotTaken,
             Ok(Accepted::Signal(words)) if words.is_empty() => Answer::Taken(None),
             Ok(Accepted::Signal(words)) => private(&words),
@@ -187,7 +189,7 @@ impl Intake {
         }
     }
 
-    async fn interaction(self: &Arc<Self>, payload: &Value, me: &Me) -> Answer {
+    async fn interaction(self: &Arc<Self>, payload: &Value, me: &Me, until: Instant) -> Answer {
         let (now, account) = (crate::now_ms(), &self.slack.account);
         let kind = text(payload, "type").unwrap_or("no type");
         let is_form = kind == "view_submission";
@@ -205,7 +207,7 @@ impl Intake {
             }
         }
         let (address, locale) = (message.address.clone(), words::locale_of(&message, None));
-        match self.accept(message).await {
+        match self.accept(message, until).await {
             Err(_) => return Answer::NotTaken,
             Ok(Accepted::Signal(words)) => self.say(address, words),
             Ok(Accepted::NotForUs) => self.say(address, words::not_here(locale)),
@@ -241,12 +243,13 @@ impl Intake {
         }
     }
 
-    /// Stores a message, waiting for the store a little: Slack sends again what it is not told of.
-    async fn accept(&self, mut message: Message) -> Result<Accepted, StoreDown> {
+    /// Stores a message, waiting for the store a little: Slack sends again what it is not told of. What waited in its lane
+    /// as long is tried once, so that a store that is away does not make the lane longer and longer.
+    async fn accept(&self, mut message: Message, until: Instant) -> Result<Accepted, StoreDown> {
         if let Some(id) = self.people.complete(&mut message) {
             self.lanes.tasks.spawn(People::look_up(self.slack.clone(), self.people.clone(), id));
         }
-        let until = Instant::now() + self.slack.config.timing.accept;
+        let until = until.max(Instant::now() + ONCE);
         loop {
             let accepting = self.core.inbox.accept(message.clone());
             let cause = match tokio::time::timeout_at(until, accepting).await {

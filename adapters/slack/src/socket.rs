@@ -170,6 +170,8 @@ impl Listener<'_> {
             );
         }
         self.take(door, id, envelope["payload"].take()).await;
+        // Waiting for room is no silence of the other side.
+        self.heard = Instant::now();
         None
     }
 

@@ -23,6 +23,8 @@ use crate::{
 const FIRST_BACKOFF: Duration = Duration::from_millis(200);
 /// A socket that lives so long was a good one: the next is opened at once.
 const STEADY: Duration = Duration::from_secs(5);
+/// Slack opens no more, and one that is to end needs a place beside its successor.
+const MOST_SOCKETS: usize = 9;
 /// News of sockets that wait to be read.
 const MOST_NEWS: usize = 64;
 
@@ -146,7 +148,7 @@ impl Keeper {
         loop {
             let staying = self.open.values().filter(|line| !line.is_leaving);
             let is_opening = staying.clone().any(|line| !line.is_open);
-            let wants = !is_opening && staying.count() < self.slack.config.timing.sockets.max(1);
+            let wants = !is_opening && staying.count() < self.slack.config.timing.sockets.clamp(1, MOST_SOCKETS);
             tokio::select! {
                 Some((id, news)) = self.heard.recv() => self.hear(id, news)?,
                 () = sleep_until(self.due), if wants => self.begin(),

@@ -374,7 +374,7 @@ proptest! {
     #[test]
     fn no_payload_panics(any in any_json(), text in any_json(), blocks in any_json()) {
         let me = me();
-        let _ = (event(&any, &me, "a"), command(&any, &me, "a", 0), press(&any, &me, "a", 0), form(&any, &me, "a", 0), is_ours(&any, &me));
+        let _ = (message(&any, &me, "a"), is_ours(&any, &me));
         let _ = event(&callback(json!({"text": text, "blocks": [blocks.clone()], "files": [any.clone()], "attachments": [any.clone()]})), &me, "a");
         let view = json!({"callback_id": "toolgate_form", "private_metadata": "{\"n\":\"a\",\"c\":\"C\"}", "state": {"values": any}, "blocks": [blocks]});
         let _ = form(&json!({"type": "view_submission", "user": {"id": "U"}, "trigger_id": "t", "view": view}), &me, "a", 0);
