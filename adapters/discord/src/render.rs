@@ -11,6 +11,7 @@ use self::markdown::Markdown;
 
 mod embed;
 mod markdown;
+mod measure;
 #[cfg(test)]
 mod reader;
 #[cfg(test)]

@@ -239,6 +239,7 @@ pub fn piece() -> impl Strategy<Value = String> {
         "\\PC{0,20}",
         "[*_~` ab\n]{0,30}",
         "[-#>0-9. |:a\n]{0,30}",
+        "[]\\[()` a]{0,20}",
         Just("```rust\nlet a = 1;\n\n  b\n```\n".to_owned()),
         Just("\n\n- a\n  1. b\n     > c\n".to_owned()),
         Just("\n\n> q\n> - l\n>\n> ```\n> c\n> ```\n\n".to_owned()),

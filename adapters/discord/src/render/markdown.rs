@@ -1,9 +1,9 @@
 //! Draws a piece as Discord's Markdown: what is text stays text, by construction.
 
+use std::borrow::Cow;
+
 use contract::Pings;
-use document::{
-    Block, BlockKind, Cost, Doc, Link, Manner, Mark, Measure, Piece, Quote, Run, Slice, Style, cut::Bytes, doc::UNITS,
-};
+use document::{Block, BlockKind, Cost, Link, Manner, Mark, Piece, Quote, Run, Slice, Style};
 
 use super::MOST_TEXT;
 
@@ -12,69 +12,12 @@ const SEPARATOR: char = '\u{200B}';
 /// The longest name of an emoji that is looked for behind a colon.
 const LONGEST_EMOJI: usize = 40;
 /// Deeper headings are bold text.
-const DEEPEST_HEADING: u8 = 3;
+pub(super) const DEEPEST_HEADING: u8 = 3;
 
 /// How Discord draws.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Markdown {
     pub(super) pings: Pings,
-}
-
-static TEXT: Bytes = costs(false);
-static CODE: Bytes = costs(true);
-
-const fn costs(is_code: bool) -> Bytes {
-    let mut table = [(1, 0); 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = match (is_code, byte as u8) {
-            (_, b'`') => (2, 0),
-            (false, b'\\' | b'*' | b'_' | b'~' | b'|' | b'<' | b'[' | b':') => (2, 0),
-            _ => (UNITS[byte], 0),
-        };
-        byte += 1;
-    }
-    table
-}
-
-impl Measure for Markdown {
-    fn bytes(&self, is_code: bool) -> &'static Bytes {
-        if is_code { &CODE } else { &TEXT }
-    }
-
-    fn block(&self, doc: &Doc, n: usize) -> Cost {
-        let block = &doc.blocks[n];
-        let gap = usize::from(block.gap);
-        let quote = if block.quote.is_some() { 2 + 2 * gap } else { 0 };
-        let kind = match &block.kind {
-            BlockKind::Paragraph | BlockKind::Rule => 1,
-            BlockKind::Heading(level) if *level <= DEEPEST_HEADING => 5,
-            BlockKind::Heading(_) => 1 + 5 * block.runs.len(),
-            BlockKind::Reference => 4,
-            BlockKind::Code(language) => 8 + language.len() + 2 * quote,
-            BlockKind::Table(_) => 8 + 2 * quote,
-        };
-        let mark = block.mark.map_or(0, |mark| 2 + mark.width());
-        Cost::length(gap + quote + kind + block.indent() + mark)
-    }
-
-    fn line(&self, block: &Block) -> usize {
-        let quote = if block.quote.is_some() { 2 } else { 0 };
-        // One more for the escape of what begins the line.
-        quote + block.indent() + usize::from(!block.is_verbatim())
-    }
-
-    fn run(&self, doc: &Doc, run: &Run) -> Cost {
-        let style = if run.style.code {
-            7
-        } else {
-            4 * usize::from(run.style.bold) + 2 * usize::from(run.style.italic) + 5 * usize::from(run.style.strike) + 1
-        };
-        let link = run.link.map_or(0, |link| {
-            if link.is_bare { 2 } else { 8 + target(doc.target(link)).chars().map(char::len_utf16).sum::<usize>() }
-        });
-        Cost::length(style + link)
-    }
 }
 
 impl Manner for Markdown {
@@ -97,7 +40,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A target as it stands in a link: a parenthesis would end it.
-fn target(target: &str) -> String {
+pub(super) fn target(target: &str) -> String {
     target.replace('(', "%28").replace(')', "%29")
 }
 
@@ -111,6 +54,8 @@ struct Drawing {
     is_start: bool,
     /// Where a mark of style has just ended.
     marked: usize,
+    /// Where the last link ended.
+    linked: Option<usize>,
     after_heading: bool,
     /// A heading is one line.
     is_line: bool,
@@ -125,6 +70,7 @@ impl Drawing {
             indent: 0,
             is_start: true,
             marked: usize::MAX,
+            linked: None,
             after_heading: false,
             is_line: false,
         }
@@ -197,7 +143,8 @@ impl Drawing {
         for line in text.split('\n') {
             self.out.push('\n');
             self.prefix();
-            broken(line, 2, &mut self.out);
+            let line = self.unlinked(line);
+            broken(&line, 2, &mut self.out);
         }
         self.out.push('\n');
         self.prefix();
@@ -241,6 +188,7 @@ impl Drawing {
             self.out.push_str("](<");
             self.out.push_str(&target(to));
             self.out.push_str(">)");
+            self.linked = Some(self.out.len());
         } else {
             self.out.push_str(" (");
             self.address(to);
@@ -296,12 +244,23 @@ impl Drawing {
             self.out.push(' ');
         }
         // A line of code is a line, and a run of three would begin a block of it.
-        broken(&text.replace('\n', " "), 1, &mut self.out);
+        let text = self.unlinked(&text.replace('\n', " ")).into_owned();
+        broken(&text, 1, &mut self.out);
         if text.ends_with('`') {
             self.out.push(' ');
         }
         self.out.push_str(fence);
         (self.marked, self.is_start) = (self.out.len(), false);
+    }
+
+    /// Code that does not end the text of a link before it: Discord looks for that in code, too, until a bracket opens.
+    fn unlinked<'t>(&self, code: &'t str) -> Cow<'t, str> {
+        let Some(linked) = self.linked.filter(|_| code.contains("](")) else { return Cow::Borrowed(code) };
+        let reach = code.find('[').unwrap_or(code.len());
+        if self.out[linked..].contains('[') || !code[..reach].contains("](") {
+            return Cow::Borrowed(code);
+        }
+        Cow::Owned(code[..reach].replace("](", &format!("]{SEPARATOR}(")) + &code[reach..])
     }
 
     fn text(&mut self, text: &str) {
@@ -337,6 +296,14 @@ impl Drawing {
                     }
                     None => true,
                 },
+                // Between these two a link's text would end, also that of a link before them.
+                b'(' => {
+                    if at > from {
+                        bytes[at - 1] == b']'
+                    } else {
+                        self.out.ends_with(']')
+                    }
+                }
                 b':' => text[at..].starts_with("://") || is_emoji(&bytes[at..]),
                 b'#' | b'-' | b'>' => self.is_start,
                 b'0'..=b'9' if self.is_start => {

@@ -136,26 +136,24 @@ impl Read {
         None
     }
 
+    /// The longest text in brackets that a target follows.
     fn link(&mut self, rest: &str) -> Option<usize> {
         let inner = rest.strip_prefix('[')?;
-        let end = inner.find("](")?;
-        if inner[..end].contains(['[', ']', '\n']) {
-            return None;
+        let ends: Vec<usize> = inner.match_indices("](").map(|(at, _)| at).collect();
+        for end in ends.into_iter().rev().filter(|end| is_inside(inner, *end)) {
+            let target = &inner[end + 2..];
+            let Some(close) = target.find(')') else { continue };
+            let target = &target[..close];
+            if target.contains(char::is_whitespace) {
+                continue;
+            }
+            if inner[..end].contains("://") || !(target.starts_with("<http") && target.ends_with('>')) {
+                self.surprises.push(format!("a link: {:?} to {target}", &inner[..end]));
+            }
+            self.inline(&inner[..end], false);
+            return Some(1 + end + 2 + close + 1);
         }
-        let target = &inner[end + 2..];
-        let close = target.find(')')?;
-        let target = &target[..close];
-        if !target.trim_start_matches('<').starts_with("http") || target.contains(char::is_whitespace) {
-            return None;
-        }
-        if inner[..end].contains("://") {
-            self.surprises.push("a link that shows an address".to_owned());
-        }
-        if !(target.starts_with('<') && target.ends_with('>')) {
-            self.surprises.push(format!("a link with a preview: {target}"));
-        }
-        self.inline(&inner[..end], false);
-        Some(1 + end + 2 + close + 1)
+        None
     }
 
     fn styled(&mut self, rest: &str, before: Option<char>) -> Option<usize> {
@@ -222,6 +220,25 @@ fn head(line: &str) -> (String, &str) {
         Some(text) => (format!("{}. ", &inner[..digits]), text),
         None => (String::new(), line),
     }
+}
+
+/// Whether a link's text may reach to `end`: brackets within it are pairs, or close before another closes.
+fn is_inside(inner: &str, end: usize) -> bool {
+    let mut at = 0;
+    while let Some(found) = inner[at..end].find(['[', ']']).map(|found| at + found) {
+        let after = &inner[found + 1..];
+        if inner[found..].starts_with('[') {
+            match after.find(']') {
+                Some(close) if found + 1 + close < end => at = found + 2 + close,
+                _ => return false,
+            }
+        } else if after.find(['[', ']']).is_some_and(|next| after[next..].starts_with(']')) {
+            at = found + 1;
+        } else {
+            return false;
+        }
+    }
+    true
 }
 
 /// What stands between two stars and two stars, and how long it is with them.

@@ -89,6 +89,14 @@ fn a_link_leads_to_pages_only_and_makes_no_preview() {
 }
 
 #[test]
+fn a_bracket_behind_a_link_does_not_become_its_end() {
+    check(
+        "[t](https://e.test) a](b) `c](d)` [x] `e](f)`",
+        expect![[r"[t](<https://e.test>) a]\(b) `c]​(d)` \[x] `e](f)`"]],
+    );
+}
+
+#[test]
 fn code_is_sacred() {
     check("``a`b`` ```` ``` ````", expect!["``a`b`` `` `​`​` ``"]);
     check(

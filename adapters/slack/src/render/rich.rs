@@ -100,7 +100,7 @@ impl<'d> Drawing<'d> {
             }
             BlockKind::Code(_) | BlockKind::Table(_) => {
                 let mut elements = Vec::new();
-                text(Cow::Borrowed(slice.text()), None, &mut elements);
+                text(slice.text(), None, &mut elements);
                 self.rich.push(Element::RichTextPreformatted { elements, border: border(block.quote) });
                 self.last = Some(block);
             }
@@ -182,10 +182,13 @@ impl<'d> Drawing<'d> {
             match run.link {
                 Some(link) => {
                     let url = slice.doc.target(link);
-                    let text = (!link.is_bare && part != url).then_some(part);
-                    out.push(Inline::Link { url, text, style });
+                    if link.is_bare || part == url {
+                        out.push(Inline::Link { url, text: None, style });
+                    } else {
+                        out.extend(chunks(part).map(|text| Inline::Link { url, text: Some(text), style }));
+                    }
                 }
-                None if self.pings == Pings::default() || run.style.code => text(Cow::Borrowed(part), style, &mut out),
+                None if self.pings == Pings::default() || run.style.code => text(part, style, &mut out),
                 None => self.pinging(part, style, &mut out),
             }
         }
@@ -197,12 +200,12 @@ impl<'d> Drawing<'d> {
         let mut from = 0;
         for (at, _) in part.match_indices('<') {
             if let Some((mention, length)) = mention(&part[at..], self.pings).filter(|_| at >= from) {
-                text(Cow::Borrowed(&part[from..at]), style, out);
+                text(&part[from..at], style, out);
                 out.push(mention);
                 from = at + length;
             }
         }
-        text(Cow::Borrowed(&part[from..]), style, out);
+        text(&part[from..], style, out);
     }
 }
 
@@ -231,29 +234,35 @@ fn is_header(slice: &Slice<'_>) -> bool {
 }
 
 /// Elements of a text, none of them too long.
-fn text<'d>(text: Cow<'d, str>, style: Option<Style>, out: &mut Vec<Inline<'d>>) {
-    if document::units(&text) <= MOST_ELEMENT {
-        if !text.is_empty() {
-            out.push(Inline::Text { text, style });
-        }
-        return;
-    }
-    let (mut length, mut from) = (0, 0);
-    for (at, c) in text.char_indices() {
-        length += c.len_utf16();
-        if length > MOST_ELEMENT {
-            out.push(Inline::Text { text: Cow::Owned(text[from..at].to_owned()), style });
-            (length, from) = (c.len_utf16(), at);
-        }
-    }
-    out.push(Inline::Text { text: Cow::Owned(text[from..].to_owned()), style });
+fn text<'d>(text: &'d str, style: Option<Style>, out: &mut Vec<Inline<'d>>) {
+    out.extend(chunks(text).map(|part| Inline::Text { text: Cow::Borrowed(part), style }));
+}
+
+/// A text in parts that an element may hold; none are empty.
+fn chunks(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut length = 0;
+        let mut fits = |c: char| {
+            length += c.len_utf16();
+            length <= MOST_ELEMENT
+        };
+        // No character takes more units than bytes.
+        let is_short = rest.len() <= MOST_ELEMENT;
+        let end = if is_short { rest.len() } else { rest.chars().take_while(|c| fits(*c)).map(char::len_utf8).sum() };
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 /// Puts elements behind others, with line ends between.
 fn join<'d>(open: Option<&mut Vec<Inline<'d>>>, gap: &str, elements: &mut Vec<Inline<'d>>) {
     let Some(open) = open else { return };
     match open.last_mut() {
-        Some(Inline::Text { text, style: None }) => text.to_mut().push_str(gap),
+        Some(Inline::Text { text, style: None }) if document::units(text) + gap.len() <= MOST_ELEMENT => {
+            text.to_mut().push_str(gap);
+        }
         _ => open.push(Inline::Text { text: Cow::Owned(gap.to_owned()), style: None }),
     }
     // What is alike is one element, while it is not too long.

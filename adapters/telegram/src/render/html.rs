@@ -109,6 +109,11 @@ enum Tag {
     Code,
 }
 
+/// Whether a run is drawn as code.
+fn is_code(run: &Run) -> bool {
+    run.style.code && run.link.is_none_or(|link| link.is_bare)
+}
+
 /// The tags around a run, outermost first.
 #[derive(Debug, Clone, Copy)]
 struct Tags([Option<Tag>; 4]);
@@ -117,7 +122,7 @@ impl Tags {
     /// Telegram allows no other style around code, and no code within a link.
     fn of(run: &Run, is_bold: bool) -> Self {
         let link = run.link.filter(|link| !link.is_bare).map(|link| Tag::Link(link.to));
-        if run.style.code && link.is_none() {
+        if is_code(run) {
             return Self([Some(Tag::Code), None, None, None]);
         }
         let bold = (run.style.bold || is_bold).then_some(Tag::Bold);
@@ -183,7 +188,7 @@ impl Drawing {
         for run in slice.runs() {
             self.tags(Tags::of(&run, is_bold), slice.doc);
             self.text(slice, &run, context);
-            context = if run.style.code { run.end } else { context };
+            context = if is_code(&run) { run.end } else { context };
         }
         self.close(0);
     }
@@ -215,7 +220,7 @@ impl Drawing {
     fn text(&mut self, slice: &Slice<'_>, run: &Run, context: usize) {
         let text = &slice.doc.text[run.start..run.end];
         let indent = slice.block.indent();
-        let is_armed = !self.pings && !run.style.code && text.contains('@');
+        let is_armed = !self.pings && !is_code(run) && text.contains('@');
         if !is_armed && (indent == 0 || !text.contains('\n')) {
             return escape(text, &mut self.out);
         }
