@@ -12,7 +12,10 @@ use contract::{
 };
 use reqwest::Method;
 use serde_json::{Map, Value, json};
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 
 use crate::{
     Discord,
@@ -21,6 +24,7 @@ use crate::{
     lock,
     outlet::{EPHEMERAL, nobody},
     refusal,
+    rest::Problem,
 };
 
 /// How long the token of an interaction lasts, a little less than the platform's quarter of an hour.
@@ -33,6 +37,8 @@ const MOST_FORMS: usize = 1_000;
 const DEFERRAL: Duration = Duration::from_secs(4);
 /// The time that a first answer has, waits included.
 const IN_TIME: Duration = Duration::from_millis(2_500);
+/// Between two tries of a first answer.
+const AGAIN: Duration = Duration::from_millis(100);
 const MOST_CHOICES: usize = 25;
 const LONGEST_CHOICE: usize = 100;
 const LONGEST_SAID: usize = 1_900;
@@ -71,10 +77,15 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    fn begin(&self, id: &str) {
+    /// False when it came before and is answered already, or is being answered.
+    fn begin(&self, id: &str) -> bool {
         let mut known = lock(&self.known);
         make_room(&mut known, MOST);
-        known.insert(id.to_owned(), (Instant::now(), watch::Sender::new(First::Open)));
+        let is_new = !known.contains_key(id);
+        if is_new {
+            known.insert(id.to_owned(), (Instant::now(), watch::Sender::new(First::Open)));
+        }
+        is_new
     }
 
     pub(crate) fn set(&self, id: &str, first: First) {
@@ -109,7 +120,7 @@ fn make_room<T>(known: &mut Since<T>, most: usize) {
 }
 
 /// What a reply needs to follow an interaction; kept in [`contract::Address::private`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct Live {
     pub(crate) id: String,
     pub(crate) application: String,
@@ -169,8 +180,11 @@ pub(crate) async fn answer(discord: &Arc<Discord>, core: &Core, event: &Value) {
     };
     let parent = timeout(discord.config.timing.defer, discord.parent_of(event)).await.unwrap_or_default();
     let cx = Context { account: &discord.account, me: discord.user(), our_role: None, parent: parent.as_deref() };
-    let desk = Desk { discord, core, event, interaction: &interaction, cx };
-    desk.answer().await;
+    // Completions are asked for by the key, and nothing follows them.
+    let is_new = matches!(interaction.what, What::Complete { .. }) || discord.answers.begin(&interaction.id);
+    if is_new {
+        Desk { discord, core, event, interaction: &interaction, cx }.answer().await;
+    }
 }
 
 /// One interaction at work.
@@ -304,8 +318,6 @@ impl Desk<'_> {
             tracing::warn!(account = self.discord.account, "an interaction carries nobody and is answered only");
             return self.say_alone(words::not_here(self.locale()), false).await;
         };
-        let answers = &self.discord.answers;
-        answers.begin(&self.interaction.id);
         let accepting = self.core.inbox.accept(message);
         tokio::pin!(accepting);
         let mut is_deferred = false;
@@ -365,19 +377,25 @@ impl Desk<'_> {
         self.discord.answers.set(&self.interaction.id, First::Bare);
     }
 
-    /// The first answer. Whoever gave one before us did as well.
+    /// The first answer, tried as long as there is time. Whoever gave one before us did as well.
     async fn respond(&self, kind: u8, data: Value) -> bool {
         let path = format!("/interactions/{}/{}/callback", self.interaction.id, self.interaction.token);
         let body = json!({"type": kind, "data": data});
-        match self.discord.rest.patiently(Method::POST, &path, Some(&body), IN_TIME).await {
-            Ok(_) => true,
-            Err(problem) if refusal::is_answered(&problem) => true,
-            // It may have arrived: a reply that finds nothing to follow goes to the channel.
-            Err(crate::rest::Problem::Unsure(_)) => true,
-            Err(problem) => {
+        let until = Instant::now() + IN_TIME;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let problem = match self.discord.rest.patiently(Method::POST, &path, Some(&body), left).await {
+                Ok(_) => return true,
+                Err(problem) if refusal::is_answered(&problem) => return true,
+                Err(problem) => problem,
+            };
+            let is_open = matches!(problem, Problem::NotSent(_) | Problem::Unsure(_));
+            if !is_open || Instant::now() + AGAIN > until {
                 tracing::warn!(account = self.discord.account, ?problem, "an interaction was not answered in time");
-                false
+                // It may have arrived: a reply that finds nothing to follow goes to the channel.
+                return matches!(problem, Problem::Unsure(_));
             }
+            sleep(AGAIN).await;
         }
     }
 }

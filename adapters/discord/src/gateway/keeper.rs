@@ -15,6 +15,8 @@ use crate::Discord;
 const STAND_BY: Duration = Duration::from_secs(1);
 /// How often an absent store is asked again at the start.
 const RECALL: Duration = Duration::from_millis(500);
+/// The newest messages are stored less often than the session: what comes again is known.
+const SEEN_EVERY: u32 = 5;
 /// How long the last writes may take once we are to stop.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -64,12 +66,17 @@ impl Shard {
         let every = timing.save.min(timing.lease / 6);
         let mut lease_due = Instant::now();
         let mut stored = None;
+        let mut seen_due = Instant::now();
         loop {
             if Instant::now() >= lease_due {
                 lease_due = Instant::now() + self.lease().await;
             }
             if *self.holds.borrow() {
-                self.save(&mut stored).await;
+                let with_seen = Instant::now() >= seen_due;
+                if with_seen {
+                    seen_due = Instant::now() + timing.save * SEEN_EVERY;
+                }
+                self.save(&mut stored, with_seen).await;
             }
             self.report.rest(self.discord.rest.complaint());
             sleep(every).await;
@@ -99,9 +106,10 @@ impl Shard {
         }
     }
 
-    async fn save(&self, stored: &mut Option<Vec<u8>>) {
+    async fn save(&self, stored: &mut Option<Vec<u8>>, with_seen: bool) {
         let cursors = &self.core.cursors;
-        if let Some(seen) = self.memory.seen_note()
+        if with_seen
+            && let Some(seen) = self.memory.seen_note()
             && cursors.save(&self.cursor("seen"), &seen).await.is_err()
         {
             self.memory.seen_not_stored();
@@ -120,7 +128,7 @@ impl Shard {
     pub(super) async fn finish(&self) {
         let last = async {
             if *self.holds.borrow() {
-                self.save(&mut None).await;
+                self.save(&mut None, true).await;
             }
             // Not given back, it ends by itself.
             let _ = self.core.cursors.release(&self.cursor("shard")).await;

@@ -1,9 +1,9 @@
 //! One shard: a socket that is held, resumed after whatever ends it, and left behind when it goes silent.
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use contract::{Core, Stopped};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use tokio::{
     pin,
@@ -287,7 +287,10 @@ impl Live<'_> {
         }
         let (discord, core, memory) = (shard.discord.clone(), shard.core.clone(), shard.memory.clone());
         self.interactions.spawn(async move {
-            answers::answer(&discord, &core, &event.data).await;
+            let answering = AssertUnwindSafe(answers::answer(&discord, &core, &event.data));
+            if answering.catch_unwind().await.is_err() {
+                tracing::error!(account = discord.account, "an interaction could not be read and is passed over");
+            }
             memory.done(&event);
         });
     }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::{Context, address, files, made_at_ms, person, roles, text, words::list};
 
-/// What a person did with something of ours.
-#[derive(Debug, Clone, PartialEq)]
+/// What a person did with something of ours. It has no `Debug`: that would print the token.
+#[derive(Clone)]
 pub struct Interaction {
     pub id: String,
     pub application: String,

@@ -223,3 +223,44 @@ async fn a_command_is_answered_by_who_comes_after_a_restart() {
     }
     stage.end().await;
 }
+
+#[tokio::test]
+async fn a_command_that_comes_twice_or_whose_answer_is_lost_is_answered_once() {
+    let mut stage = Stage::new().await;
+    stage.menu("general", "help").await;
+    stage.fault(fault(fault::Kind::Duplicate));
+    for when in [fault::When::Before, fault::When::After] {
+        stage.fault(Fault { when, method: Some("POST callback".into()), ..fault(fault::Kind::Drop) });
+        stage.command("general", "help", json!({}));
+        let to = stage.heard().await.address;
+        let text = format!("{when:?}");
+        stage.discord.send(&to, Op::Post(&plain(&text)), &key(0)).await.unwrap();
+        stage.shown("general", |entry| entry.text == text).await;
+    }
+    assert!(stage.accepted.try_recv().is_err());
+    assert_eq!(stage.requests("POST channels/{channel}/messages"), 0);
+    stage.end_but_for("answered_twice").await;
+}
+
+#[tokio::test]
+async fn a_command_in_a_thread_belongs_to_its_channel() {
+    let mut stage = Stage::new().await;
+    stage.menu("general", "help").await;
+    stage.say("general", "x");
+    let channel = stage.heard().await.address.conversation;
+    stage.world().say(Say { thread: Some(json!("plans")), ..Say::new("general", "ann", "y") }).unwrap();
+    let thread = stage.heard().await.address.thread;
+    let command = Command {
+        conversation: "general".into(),
+        user: "ann".into(),
+        name: "help".into(),
+        thread: Some(json!("plans")),
+        language_code: Some("zh-CN".into()),
+        ..Command::default()
+    };
+    stage.world().command(&command).unwrap();
+    let message = stage.heard().await;
+    assert_eq!((message.address.conversation, message.address.thread), (channel, thread));
+    assert_eq!(message.locale.as_deref(), Some("zh-cn"));
+    stage.end().await;
+}
