@@ -168,7 +168,9 @@ fn modal(world: &mut World, one: &Interaction, asked: &Asked<'_>) -> Result<Opti
     components::modal(&mut form, data);
     form.done()?;
     if let Some(known) = world.interactions.get_mut(&one.id) {
-        known.modal = Some(data.clone());
+        let mut form = data.clone();
+        form["components"] = draft::numbered(&data["components"]);
+        known.modal = Some(form);
     }
     let Some(channel) = world.channels.get(&one.channel) else { return Ok(None) };
     let mut entry = Entry::new(&channel.conversation, one.channel, By::Bot, Kind::Modal);

@@ -71,7 +71,7 @@ fn embeds(wanted: &Value) -> Value {
 }
 
 /// Components as they come back: each has a number.
-fn numbered(wanted: &Value) -> Value {
+pub fn numbered(wanted: &Value) -> Value {
     fn number(part: &mut Value, next: &mut u64) {
         if part.is_object() && part["type"].is_u64() {
             if part["id"].as_u64().is_none_or(|id| id == 0) {

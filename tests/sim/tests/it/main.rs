@@ -2,6 +2,10 @@
 
 mod control;
 mod discord_gateway;
+mod discord_interactions;
+mod discord_messages;
+mod discord_models;
+mod discord_people;
 mod discord_rig;
 mod faults;
 mod hooks;
@@ -9,4 +13,8 @@ mod methods;
 mod polling;
 mod rig;
 mod slack_events;
+mod slack_faults;
+mod slack_hooks;
+mod slack_methods;
+mod slack_people;
 mod slack_rig;
