@@ -1,6 +1,6 @@
-//! Rendering and splitting for each platform.
+//! Rendering and splitting for each platform, and failures in each language.
 
-use contract::{Part, Reply};
+use contract::{Code, Failure, Locale, Notice, Part, Problem, Reply};
 
 use crate::figures::{row, sample};
 
@@ -26,4 +26,38 @@ pub fn run() {
             row(&format!("rendering and splitting for {platform}, {name}"), samples, all);
         }
     }
+    for (name, notice) in [("one sentence", late()), ("four problems", wrong())] {
+        for locale in Locale::ALL {
+            let (samples, all) = sample(20_000, || {
+                std::hint::black_box(words::notice(&notice, locale));
+            });
+            row(&format!("a failure in words, {name}, {}", locale.as_str()), samples, all);
+        }
+    }
+}
+
+fn late() -> Notice {
+    let say = "'sleep' did not answer within 5 s; it may have taken effect";
+    let failure = Failure::new(Code::Timeout, say).hint("check before you ask for it again");
+    Notice::of(&failure, Some("sleep"), None)
+}
+
+fn wrong() -> Notice {
+    let problem = |path: &str, expected: &str, got: &str, hint: &str| Problem {
+        path: path.to_owned(),
+        expected: expected.to_owned(),
+        got: Some(got.to_owned()),
+        hint: Some(hint.to_owned()),
+    };
+    let problems = vec![
+        problem("status", "one of pending, paid", "\"payed\"", "did you mean 'paid'?"),
+        problem("limit", "at most 50", "99", "for example 10"),
+        problem("days", "integer", "\"abc\"", "a whole number in digits, like 3"),
+        problem("start", "a date like 2026-01-31", "\"yesterday\"", "for example \"2026-01-31\""),
+    ];
+    Notice::of(
+        &Failure::invalid_args("order_query", problems, "/order_query order_id".into()),
+        Some("order_query"),
+        None,
+    )
 }

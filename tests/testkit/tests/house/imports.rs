@@ -57,6 +57,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "web",
             "sim",
             "testkit",
+            "words",
         ],
     ),
 ];
