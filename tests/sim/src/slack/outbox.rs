@@ -88,10 +88,6 @@ impl Outbox {
         self.queue.iter().filter(|delivery| delivery.asker.is_some()).count()
     }
 
-    pub fn waiting(&self) -> usize {
-        self.queue.len()
-    }
-
     fn push(&mut self, mut delivery: Delivery) -> bool {
         self.number += 1;
         delivery.number = self.number;
