@@ -4,6 +4,7 @@
 
 mod away;
 mod batch;
+mod catalog;
 mod chaos;
 mod delivery;
 mod gating;

@@ -13,11 +13,11 @@ async fn who_asks_and_who_was_let_in_are_listed() {
     let remote = answering("/v1/pairings", 200, json!({ "waiting": [asking], "people": [person] })).await;
     let said = pairings(&folder.config(), &remote).await;
     expect![[r#"
-         CODE      WHO ASKS         NAME  MINUTES LEFT 
-         K7QM2XWZ  telegram:main/7  Eve             60 
+        CODE      WHO ASKS         NAME  MINUTES LEFT
+        K7QM2XWZ  telegram:main/7  Eve             60
 
-         LET IN         NAME     
-         slack:work/U1  Ada [2J  
+        LET IN         NAME
+        slack:work/U1  Ada [2J
     "#]]
     .assert_eq(&(said.text + "\n"));
 }
