@@ -1,6 +1,6 @@
 //! What the parts of a message take of Discord's limit: the length of its Markdown.
 
-use document::{Block, BlockKind, Cost, Doc, Mark, Measure, Run, cut::Bytes, doc::UNITS};
+use document::{Block, BlockKind, Cost, Doc, Measure, Run, cut::Bytes, doc::UNITS};
 
 use super::markdown::{DEEPEST_HEADING, Markdown, target};
 
