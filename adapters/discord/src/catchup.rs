@@ -26,7 +26,7 @@ impl Intake<'_> {
         let each = |key: &str| guild[key].as_array().into_iter().flatten();
         for channel in each("channels").chain(each("threads")) {
             let Some(channel_id) = text(channel, "id") else { continue };
-            let Some(seen) = self.memory.seen_in(channel_id) else { continue };
+            let Some(seen) = self.memory.missed_since(channel_id) else { continue };
             let newest = text(channel, "last_message_id");
             let is_new = newest.and_then(|newest| newest.parse().ok()).is_some_and(|newest: u64| newest > seen.message);
             if is_new && newest.is_some_and(|newest| self.is_recent(newest)) {
@@ -36,7 +36,7 @@ impl Intake<'_> {
     }
 
     pub(crate) async fn catch_up_direct(&self) {
-        for (channel, seen) in self.memory.seen_directly(MOST_DIRECT) {
+        for (channel, seen) in self.memory.missed_directly(MOST_DIRECT) {
             self.catch_up(&channel, None, seen.message).await;
         }
     }

@@ -78,6 +78,8 @@ pub struct Timing {
     pub identify: Duration,
     /// The most that a reconnect waits.
     pub backoff: Duration,
+    /// How long a socket waits for room when more comes than is taken in, before it is left.
+    pub pressure: Duration,
     /// How often sessions and the newest messages are stored, at most.
     pub save: Duration,
     /// How long a lease on a shard lasts without renewal.
@@ -95,6 +97,7 @@ impl Default for Timing {
             silence: Duration::from_secs(100),
             identify: Duration::from_secs(5),
             backoff: Duration::from_secs(60),
+            pressure: Duration::from_secs(5),
             save: Duration::from_secs(1),
             lease: Duration::from_secs(60),
             catch_up: Duration::from_secs(300),

@@ -9,6 +9,7 @@ use std::{
 
 use contract::{Address, Core, Digest, Menu, Platform};
 use reqwest::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Commands;
@@ -39,6 +40,13 @@ impl Menus {
 /// What is registered: digests by guild, and of the commands for all under no name.
 type Registered = BTreeMap<String, String>;
 
+/// The same with whose commands they are: those of another application mean nothing.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    application: String,
+    registered: Registered,
+}
+
 /// Registers the menu and each change of it, for ever.
 pub(crate) async fn keep(discord: &Discord, core: &Core) -> Infallible {
     let mut seen = 0;
@@ -64,25 +72,29 @@ async fn register(discord: &Discord, core: &Core) -> Result<(), Duration> {
     *lock(&discord.menus.everywhere) = everywhere.clone();
     let cursor = discord.cursor("commands");
     let stored = core.cursors.load(&cursor).await.map_err(|_| RETRY)?;
-    let mut registered: Registered = stored.and_then(|stored| serde_json::from_slice(&stored).ok()).unwrap_or_default();
-    let own = differing(discord, core, &menu, &registered);
+    let application = discord.me.get().map_or("", |me| &me.application).to_owned();
+    let note = stored.and_then(|stored| serde_json::from_slice::<Note>(&stored).ok());
+    let mut note = note
+        .filter(|note| note.application == application)
+        .unwrap_or(Note { application, registered: Registered::new() });
+    let own = differing(discord, core, &menu, &note.registered);
     *lock(&discord.menus.guilds) = own.clone();
     let mut wanted: Vec<(String, Vec<Value>)> = vec![(String::new(), everywhere.wire.clone())];
     wanted.extend(own.iter().map(|(guild, commands)| (guild.clone(), commands.wire.clone())));
-    let gone = registered.keys().filter(|guild| !guild.is_empty() && !own.contains_key(*guild));
+    let gone = note.registered.keys().filter(|guild| !guild.is_empty() && !own.contains_key(*guild));
     wanted.extend(gone.map(|guild| (guild.clone(), Vec::new())).collect::<Vec<_>>());
     for (guild, wire) in wanted {
         let digest = Digest::of(json!(wire).to_string().as_bytes()).to_string();
-        if registered.get(&guild) == Some(&digest) {
+        if note.registered.get(&guild) == Some(&digest) {
             continue;
         }
         put(discord, &guild, wire.clone()).await?;
         match wire.is_empty() && !guild.is_empty() {
-            true => drop(registered.remove(&guild)),
-            false => drop(registered.insert(guild, digest)),
+            true => drop(note.registered.remove(&guild)),
+            false => drop(note.registered.insert(guild, digest)),
         }
         // Not remembered, it is registered once more after a restart.
-        let _ = core.cursors.save(&cursor, &serde_json::to_vec(&registered).unwrap_or_default()).await;
+        let _ = core.cursors.save(&cursor, &serde_json::to_vec(&note).unwrap_or_default()).await;
     }
     Ok(())
 }

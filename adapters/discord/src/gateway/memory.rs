@@ -61,6 +61,9 @@ struct State {
     /// Events that are not taken in yet.
     open: BTreeSet<(u64, u64)>,
     seen: HashMap<String, Seen>,
+    /// What was newest when the session began, of channels that were not looked at since: what came between is to be caught
+    /// up, whatever came first.
+    before: HashMap<String, Seen>,
     is_seen_changed: bool,
 }
 
@@ -70,6 +73,7 @@ impl Memory {
         let mut state = lock(&self.state);
         state.epoch += 1;
         state.session = Some(session);
+        state.before = state.seen.clone();
     }
 
     /// The session cannot be resumed.
@@ -165,15 +169,17 @@ impl Memory {
         }
     }
 
-    pub(crate) fn seen_in(&self, channel: &str) -> Option<Seen> {
-        lock(&self.state).seen.get(channel).copied()
+    /// The message after which something may have been missed in a channel.
+    pub(crate) fn missed_since(&self, channel: &str) -> Option<Seen> {
+        let mut state = lock(&self.state);
+        state.before.remove(channel).or_else(|| state.seen.get(channel).copied())
     }
 
     /// Conversations with one person, the most recent first.
-    pub(crate) fn seen_directly(&self, most: usize) -> Vec<(String, Seen)> {
+    pub(crate) fn missed_directly(&self, most: usize) -> Vec<(String, Seen)> {
         let state = lock(&self.state);
         let mut direct: Vec<_> =
-            state.seen.iter().filter(|(_, seen)| seen.direct).map(|(c, s)| (c.clone(), *s)).collect();
+            state.before.iter().filter(|(_, seen)| seen.direct).map(|(c, s)| (c.clone(), *s)).collect();
         direct.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.message));
         direct.truncate(most);
         direct
@@ -243,16 +249,20 @@ mod tests {
         (0..5_000_u64).for_each(|n| memory.see(&n.to_string(), &(n + 1).to_string(), n % 2 == 0));
         memory.see("4999", "7", false);
         memory.see("4998", "no number", false);
-        assert_eq!(memory.seen_in("4999"), Some(Seen { message: 5_000, direct: false }), "it never goes back");
-        assert_eq!(memory.seen_in("0"), None);
+        assert_eq!(memory.missed_since("4999"), Some(Seen { message: 5_000, direct: false }), "it never goes back");
+        memory.begin(saved("a", 1));
+        memory.see("4999", "6000", false);
+        let since = |channel| memory.missed_since(channel).map(|seen| seen.message);
+        assert_eq!((since("4999"), since("4999")), (Some(5_000), Some(6_000)), "once from before the session began");
+        assert_eq!(memory.missed_since("0"), None);
         assert_eq!(
-            memory.seen_directly(2).into_iter().map(|(channel, _)| channel).collect::<Vec<_>>(),
+            memory.missed_directly(2).into_iter().map(|(channel, _)| channel).collect::<Vec<_>>(),
             ["4998", "4996"]
         );
         let note = memory.seen_note().expect("changed");
         assert_eq!(memory.seen_note(), None);
         let other = Memory::default();
         other.recall_seen(&note);
-        assert_eq!(other.seen_in("4999"), memory.seen_in("4999"));
+        assert_eq!(other.missed_since("4998"), memory.missed_since("4998"));
     }
 }

@@ -97,6 +97,14 @@ enum Ended {
     Another,
 }
 
+/// What a frame was.
+#[derive(Default)]
+struct Heard {
+    is_greeting: bool,
+    /// To be taken in.
+    event: Option<Event>,
+}
+
 /// A shard at work.
 struct Live<'a> {
     shard: &'a Shard,
@@ -162,7 +170,15 @@ impl Live<'_> {
                 },
             };
             match self.heard(&text) {
-                ControlFlow::Continue(greeted) => is_greeted |= greeted,
+                ControlFlow::Continue(Heard { is_greeting, event }) => {
+                    is_greeted |= is_greeting;
+                    if let Some(event) = event
+                        && !self.pass_on(event).await
+                    {
+                        goodbye(&mut socket).await;
+                        return Ended::Full;
+                    }
+                }
                 ControlFlow::Break(ended) => {
                     goodbye(&mut socket).await;
                     return ended;
@@ -203,15 +219,28 @@ impl Live<'_> {
         back_off(&mut self.failures, most)
     }
 
-    /// Takes a frame; whether it was a greeting, or what follows when the connection is over.
-    fn heard(&mut self, frame: &str) -> ControlFlow<Ended, bool> {
+    /// Whether there was room for an event in time. Else it does not count as received, and comes again.
+    async fn pass_on(&self, event: Event) -> bool {
+        let shard = self.shard;
+        let at = event.at();
+        let has_room =
+            matches!(timeout(shard.discord.config.timing.pressure, self.events.send(event)).await, Ok(Ok(())));
+        match has_room {
+            true => shard.memory.count(at),
+            false => shard.report.socket("more comes than is taken in: the connection waits"),
+        }
+        has_room
+    }
+
+    /// Takes a frame; what it was, or what follows when the connection is over.
+    fn heard(&mut self, frame: &str) -> ControlFlow<Ended, Heard> {
         let memory = &self.shard.memory;
         let Ok(mut frame) = serde_json::from_str::<Value>(frame) else {
             tracing::warn!(account = self.shard.discord.account, "a frame is no JSON and is passed over");
-            return ControlFlow::Continue(false);
+            return ControlFlow::Continue(Heard::default());
         };
         match frame["op"].as_u64() {
-            Some(DISPATCH) => self.dispatched(&mut frame),
+            Some(DISPATCH) => ControlFlow::Continue(self.dispatched(&mut frame)),
             Some(RECONNECT) => ControlFlow::Break(Ended::Again(self.pause("the gateway wants a new connection"))),
             Some(INVALID_SESSION) => {
                 let can_resume = frame["d"] == true;
@@ -225,15 +254,15 @@ impl Live<'_> {
                     self.shard.discord.config.timing.identify.mul_f64(least + range * random()),
                 ))
             }
-            _ => ControlFlow::Continue(false),
+            _ => ControlFlow::Continue(Heard::default()),
         }
     }
 
-    fn dispatched(&mut self, frame: &mut Value) -> ControlFlow<Ended, bool> {
+    fn dispatched(&mut self, frame: &mut Value) -> Heard {
         let shard = self.shard;
         let (Some(seq), Some(name)) = (frame["s"].as_u64(), frame["t"].as_str().map(str::to_owned)) else {
             tracing::warn!(account = shard.discord.account, "an event without a name or number is passed over");
-            return ControlFlow::Continue(false);
+            return Heard::default();
         };
         let is_greeting = matches!(name.as_str(), "READY" | "RESUMED");
         if name == "READY" {
@@ -254,25 +283,14 @@ impl Live<'_> {
         }
         if !is_wanted(&name) {
             shard.memory.pass(seq);
-            return ControlFlow::Continue(is_greeting);
+            return Heard { is_greeting, event: None };
         }
         let event = shard.memory.event(seq, name, frame["d"].take());
         if event.name == "INTERACTION_CREATE" {
             self.interaction(event);
-            return ControlFlow::Continue(false);
+            return Heard::default();
         }
-        let at = event.at();
-        match self.events.try_send(event) {
-            Ok(()) => {
-                shard.memory.count(at);
-                ControlFlow::Continue(is_greeting)
-            }
-            // It is not counted, and comes again.
-            Err(_) => {
-                shard.report.socket("more comes than is taken in: the connection waits");
-                ControlFlow::Break(Ended::Full)
-            }
-        }
+        Heard { is_greeting, event: Some(event) }
     }
 
     /// An interaction does not wait behind messages: its time is short.

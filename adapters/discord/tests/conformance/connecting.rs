@@ -228,3 +228,43 @@ async fn too_few_shards_stop_with_the_steps() {
     stage.everything.cancel();
     stage.sim.join().await;
 }
+
+#[tokio::test]
+async fn a_stormy_day_loses_nothing_and_repeats_nothing() {
+    let mut stage = Stage::new().await;
+    let close = |status: Option<u16>| Fault { status, ..Fault::new(fault::Kind::Close) };
+    let storms = [
+        Fault::new(fault::Kind::Disconnect),
+        fault(fault::Kind::Duplicate),
+        close(None),
+        Fault::new(fault::Kind::InvalidSession),
+        Fault { past: Some(7), ..Fault::new(fault::Kind::Duplicate) },
+        Fault::new(fault::Kind::Reconnect),
+        close(Some(4007)),
+        Fault { method: Some("CONNECT".into()), ..fault(fault::Kind::Disconnect) },
+        close(Some(4000)),
+    ];
+    let places = ["general", "dm:ann", "dm:bob"];
+    for place in places {
+        stage.say(place, "known");
+        stage.heard().await;
+    }
+    let rounds = 45;
+    for n in 0..rounds {
+        places.iter().for_each(|place| drop(stage.say(place, &format!("{n} before"))));
+        stage.fault(storms[n % storms.len()].clone());
+        places.iter().for_each(|place| drop(stage.say(place, &format!("{n} after"))));
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    let mut heard: HashMap<String, Vec<String>> = HashMap::new();
+    for _ in 0..rounds * places.len() * 2 {
+        let message = stage.heard().await;
+        heard.entry(message.address.conversation.clone()).or_default().push(message.text().to_owned());
+    }
+    let expected: Vec<String> = (0..rounds).flat_map(|n| [format!("{n} before"), format!("{n} after")]).collect();
+    assert_eq!(heard.len(), places.len());
+    assert!(heard.values().all(|said| *said == expected), "{heard:#?}");
+    stage.condition(|now| *now == Condition::Ready).await;
+    assert!(stage.accepted.try_recv().is_err());
+    stage.end().await;
+}

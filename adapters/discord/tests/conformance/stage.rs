@@ -263,6 +263,7 @@ pub(crate) fn adapter_with(url: &str, change: impl FnOnce(&mut Config)) -> Arc<D
         silence: Duration::from_secs(60),
         identify: Duration::from_millis(50),
         backoff: Duration::from_millis(200),
+        pressure: Duration::from_millis(100),
         save: Duration::from_millis(20),
         lease: Duration::from_millis(600),
         catch_up: Duration::from_secs(300),
