@@ -184,14 +184,15 @@ fn identify(
     }
 }
 
-/// The channel that a request concerns; an interaction's address stands for its channel.
+/// The channel that a request concerns: a thread's is its parent, an interaction's address stands for its channel.
 fn concerned(world: &World, path: &[&str]) -> Option<u64> {
-    match path {
+    let channel = match path {
         ["channels", id, ..] => id.parse().ok(),
         ["interactions", id, ..] => id.parse().ok().and_then(|id| world.interactions.get(&id)).map(|one| one.channel),
         ["webhooks", _, token, ..] => world.by_token(token).map(|one| one.channel),
         _ => None,
-    }
+    };
+    channel.map(|id| world.channels.get(&id).map_or(id, super::cast::Channel::root))
 }
 
 /// Lets a request pass the limits and the faults that were ordered for it.
@@ -245,4 +246,104 @@ fn refuse<T>(world: &mut World, method: &str, error: ApiError) -> Result<T, ApiE
 /// The name of a bucket: it tells nothing, and is the same for one route everywhere.
 fn bucket(method: &str) -> String {
     format!("{:016x}", super::ids::digest(method))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Limits, Say, Setup};
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+    use tokio_util::sync::CancellationToken;
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let texts = vec!["", "x", "0", "1", "577010483024625664", "<@1> `", "😀", "name", "users"];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            (0..33_u64).prop_map(Value::from),
+            prop::sample::select(texts).prop_map(Value::from),
+        ];
+        let names = prop::sample::select(vec![
+            "content",
+            "embeds",
+            "title",
+            "description",
+            "fields",
+            "name",
+            "value",
+            "components",
+            "type",
+            "style",
+            "custom_id",
+            "options",
+            "choices",
+            "attachments",
+            "id",
+            "flags",
+            "nonce",
+            "enforce_nonce",
+            "allowed_mentions",
+            "parse",
+            "message_reference",
+            "message_id",
+            "data",
+            "recipient_id",
+            "message",
+            "label",
+            "component",
+            "accessory",
+            "min_value",
+            "max_length",
+            "required",
+        ]);
+        leaf.prop_recursive(4, 40, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::vec((names.clone(), inner), 0..6)
+                    .prop_map(|fields| fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_of_any_method_is_answered(json in any_value(), method in 0..METHODS.len(), known in any::<bool>()) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+            let setup = Setup { limits: Limits::none(), ..Setup::default() };
+            let discord = Discord::new(setup, "http://h", CancellationToken::new());
+            let said = discord.say(Say::new("general", "ann", "hello")).expect("said");
+            let message = said.message.expect("a message");
+            let (verb, pattern) = METHODS[method].name.split_once(' ').expect("a verb and a path");
+            let part = |part: &str| match part {
+                "{channel}" if known => said.chat.clone(),
+                "{message}" if known => message.clone(),
+                "{application}" => "123".to_owned(),
+                "{emoji}" => "👀".to_owned(),
+                part if part.starts_with('{') => "5".to_owned(),
+                part => part.to_owned(),
+            };
+            let path: Vec<String> = pattern.split('/').map(part).collect();
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            let heads = Heads { token: Some("Bot MTIz.a.b"), agent: Some("DiscordBot") };
+            let body = Body { json, ..Body::default() };
+            let Ending::Answer { result, .. } = runtime.block_on(discord.request(verb, &path, heads, Ok(body))) else {
+                panic!("no fault was ordered");
+            };
+            if let Err(error) = result {
+                prop_assert!(error.status >= 400 && error.json() != json!(null));
+            }
+        }
+
+        #[test]
+        fn any_words_over_a_socket_are_taken(words in prop::collection::vec((0..12_u64, any_value()), 0..6)) {
+            let discord = Discord::new(Setup::default(), "http://h", CancellationToken::new());
+            let id = discord.write(|world| world.connect("10", "json"));
+            for (op, data) in words {
+                discord.write(|world| world.heard(id, &json!({"op": op, "d": data}).to_string()));
+            }
+            prop_assert!(!discord.pull(id).0.is_empty());
+        }
+    }
 }

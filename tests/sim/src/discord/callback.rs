@@ -84,20 +84,37 @@ pub fn mark(world: &World, one: &Interaction, message: &mut Message) {
     message.interaction = Some(one.id);
     message.set("application_id", json!(one.bot.to_string()));
     message.set("webhook_id", json!(one.bot.to_string()));
-    let guild = world.channels.get(&one.channel).and_then(|channel| channel.guild);
-    let owner = guild.map_or("0".to_owned(), |guild| guild.to_string());
-    let user = world.author_json(one.user);
-    let mut about = json!({"id": one.id.to_string(), "type": one.kind, "user": user, "authorizing_integration_owners": {"0": owner}});
     if one.kind == COMMAND {
-        about["name"] = json!(one.name);
-        about["command_type"] = json!(1);
+        let user = world.author_json(one.user);
         message.set("type", json!(20));
         message.set("interaction", json!({"id": one.id.to_string(), "type": 2, "name": one.name, "user": user}));
     }
-    if let Some(source) = one.source {
-        about["interacted_message_id"] = json!(source.to_string());
+    message.set("interaction_metadata", about(world, one));
+}
+
+/// What a message says of the interaction that it answers, and of the one that opened its form.
+fn about(world: &World, one: &Interaction) -> Value {
+    let guild = world.channels.get(&one.channel).and_then(|channel| channel.guild);
+    let owner = guild.map_or("0".to_owned(), |guild| guild.to_string());
+    let user = world.author_json(one.user);
+    let mut out = json!({
+        "id": one.id.to_string(), "type": one.kind, "user": user, "authorizing_integration_owners": {"0": owner},
+    });
+    match one.kind {
+        COMMAND => {
+            out["name"] = json!(one.name);
+            out["command_type"] = json!(1);
+        }
+        MODAL => {
+            let opener = one.opener.and_then(|id| world.interactions.get(&id)).filter(|opener| opener.kind != MODAL);
+            out["triggering_interaction_metadata"] = opener.map(|opener| about(world, opener)).unwrap_or_default();
+        }
+        _ => {}
     }
-    message.set("interaction_metadata", about);
+    if let Some(source) = one.source.filter(|_| one.kind == COMPONENT) {
+        out["interacted_message_id"] = json!(source.to_string());
+    }
+    out
 }
 
 /// Whom an answer is shown to alone.

@@ -40,6 +40,8 @@ pub struct Interaction {
     pub choices: Option<Value>,
     /// The form that was shown.
     pub modal: Option<Value>,
+    /// The interaction that opened the form which this one sends off.
+    pub opener: Option<u64>,
 }
 
 /// What somebody did that a bot has to answer.
@@ -52,6 +54,7 @@ pub struct Raised {
     pub name: String,
     pub data: Value,
     pub source: Option<u64>,
+    pub opener: Option<u64>,
 }
 
 impl World {
@@ -83,6 +86,7 @@ impl World {
             name: raised.name,
             choices: None,
             modal: None,
+            opener: raised.opener,
         };
         self.interactions.insert(id, interaction);
         self.stats.received += 1;

@@ -70,7 +70,7 @@ impl World {
         if let Some(guild) = command.get("guild_id") {
             data["guild_id"] = guild.clone();
         }
-        self.raise(Raised { kind, bot, channel, user, name, data, source: None })
+        self.raise(Raised { kind, bot, channel, user, name, data, source: None, opener: None })
     }
 
     /// Starts a completion; gives its interaction.
@@ -140,7 +140,16 @@ impl World {
             }
             data["values"] = json!(press.values);
         }
-        let raised = Raised { kind: COMPONENT, bot, channel, user: user.id, name: button.id, data, source: Some(id) };
+        let raised = Raised {
+            kind: COMPONENT,
+            bot,
+            channel,
+            user: user.id,
+            name: button.id,
+            data,
+            source: Some(id),
+            opener: None,
+        };
         let (interaction, event) = self.raise(raised);
         Ok(self.log_act(channel, &user.name, Kind::Private, button.text, interaction, event, Some(id)))
     }
@@ -174,6 +183,7 @@ impl World {
             name: one.name,
             data,
             source: one.source,
+            opener: Some(one.id),
         };
         let (interaction, event) = self.raise(raised);
         Ok(self.log_act(one.channel, &user.name, Kind::Modal, text, interaction, event, None))

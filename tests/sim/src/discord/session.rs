@@ -14,8 +14,8 @@ pub const KNOWN: u64 = (1 << 17) - 1 | 1 << 20 | 1 << 21 | 1 << 24 | 1 << 25;
 pub const MEMBERS: u64 = 1 << 1;
 pub const PRESENCES: u64 = 1 << 8;
 pub const CONTENT: u64 = 1 << 15;
-/// Most sessions that are remembered.
-const MOST_SESSIONS: usize = 1_000;
+/// Most sessions that are remembered without a connection; the server bounds those with one.
+const MOST_AWAY: usize = 64;
 
 /// What one bot is told over one shard, over all its connections.
 #[derive(Debug)]
@@ -292,8 +292,15 @@ impl World {
     fn forget_sessions(&mut self) {
         let holds = seconds(self.limits.resume_seconds);
         self.sessions.retain(|_, session| session.connection.is_some() || session.left.elapsed() < holds);
-        while self.sessions.len() >= MOST_SESSIONS {
-            self.sessions.pop_first();
+        let mut away: Vec<(Instant, String)> = self
+            .sessions
+            .values()
+            .filter(|session| session.connection.is_none())
+            .map(|session| (session.left, session.id.clone()))
+            .collect();
+        away.sort_unstable();
+        for (_, id) in away.iter().take(away.len().saturating_sub(MOST_AWAY)) {
+            self.sessions.remove(id);
         }
     }
 
@@ -368,7 +375,8 @@ impl World {
     /// Whether a client has been silent for too long; then it is sent away.
     pub fn watch(&mut self, id: u64) {
         let patience = seconds(self.limits.heartbeat_ms as f64 / 1_000.0 * 1.5);
-        let late = self.connections.get(&id).is_some_and(|connection| connection.beat.elapsed() >= patience);
+        let silent = |connection: &Connection| !connection.mute && connection.beat.elapsed() >= patience;
+        let late = self.connections.get(&id).is_some_and(silent);
         if late {
             self.violation("heartbeat", "HEARTBEAT", "none in time");
             self.order(id, Order::Close(Some((4_009, "Session timed out."))));
