@@ -21,6 +21,9 @@ use crate::{
     turn,
 };
 
+/// Ends the key of a lane beside a session's own.
+pub(crate) const EXPRESS: char = '!';
+
 /// Who the message's sender is to policy. The tenant is found from the place.
 pub(crate) fn caller_of(inner: &Inner, message: &Message) -> Caller {
     Caller {
@@ -93,7 +96,7 @@ async fn store(
     let mut session = SessionKey::of(&message.address);
     if express {
         // No part of a session key has a '!' in it, so this lane is nobody else's.
-        session = SessionKey::from_text(format!("{session}!"));
+        session = SessionKey::from_text(format!("{session}{EXPRESS}"));
     }
     let record = Record::new(TurnId::new(), session, message, caller);
     let epoch = inner.lanes.epoch();
@@ -107,7 +110,9 @@ async fn store(
             Ok(Accepted::Turn { id, known: true, show })
         }
         Admitted::Full => {
-            turn::end_unrun(inner, &record, State::NotStarted, busy(inner, &record, 1));
+            let reply = busy(inner, &record, 1);
+            let show = reply.audience;
+            turn::end_unrun(inner, &record, State::NotStarted, reply);
             tell_busy(inner, &record);
             Ok(Accepted::Turn { id: record.id, known: false, show })
         }
@@ -160,7 +165,8 @@ fn busy(inner: &Inner, record: &Record, count: u32) -> Reply {
     };
     let failure = Failure::new(Code::Busy, say).hint("wait for the answers, then send it again");
     let locale = inner.snapshot.load().locale(&record.message, &record.caller);
-    Reply { locale, ..Reply::notice(Notice::of(&failure, None, Some(record.id))) }
+    let audience = show::of_error(inner, &record.message.address, &record.caller);
+    Reply { locale, audience, ..Reply::notice(Notice::of(&failure, None, Some(record.id))) }
 }
 
 /// Told once per conversation until the store is back; best effort.

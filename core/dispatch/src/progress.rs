@@ -14,6 +14,8 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     call::{TurnCx, new_delivery},
     gateway::Inner,
+    intake::EXPRESS,
+    show,
 };
 
 /// A turn that is quicker shows nothing.
@@ -33,6 +35,8 @@ pub(crate) fn draft_key(turn: TurnId) -> DeliveryKey {
 pub(crate) struct Progress {
     outlet: Option<Arc<dyn Outlet>>,
     to: Address,
+    /// The answer is for the sender alone: nothing is said of its making where everybody reads.
+    quiet: bool,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -63,12 +67,14 @@ impl Progress {
         let receipt = delivery.and_then(|d| d.draft.clone());
         let lost = receipt.is_none() && delivery.is_some_and(|d| d.state == DeliveryState::Drafting);
         let state = State { receipt, lost, ..State::default() };
-        Self { outlet, to, state: Mutex::new(state), changed: Notify::new() }
+        // What is answered beside the lane are questions about us.
+        let quiet = record.session.as_str().ends_with(EXPRESS) && show::can_be_private(inner, &to);
+        Self { outlet, to, quiet, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// For a call without a conversation.
     pub fn silent(to: Address) -> Self {
-        Self { outlet: None, to, state: Mutex::default(), changed: Notify::new() }
+        Self { outlet: None, to, quiet: true, state: Mutex::default(), changed: Notify::new() }
     }
 
     pub fn started(&self, tool: &str) {
@@ -150,7 +156,7 @@ impl Progress {
             if now >= show_at {
                 let text = self.text(began, cx.locale);
                 // What the platform has no room for is left to the answer.
-                if text != shown && cx.inner.deliveries.spare(&self.to, outlet.pace(&self.to)) {
+                if !self.quiet && text != shown && cx.inner.deliveries.spare(&self.to, outlet.pace(&self.to)) {
                     self.show(cx, &**outlet, &text).await;
                     shown = text;
                 }

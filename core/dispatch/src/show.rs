@@ -26,6 +26,14 @@ pub(crate) fn foreseen(inner: &Inner, to: &Address, caller: &Caller, commands: &
     if private { Audience::Sender } else { Audience::Everyone }
 }
 
+/// Who sees that something failed which has no turn to be answered in.
+pub(crate) fn of_error(inner: &Inner, to: &Address, caller: &Caller) -> Audience {
+    match private_errors(inner, caller) && can_be_private(inner, to) {
+        true => Audience::Sender,
+        false => Audience::Everyone,
+    }
+}
+
 fn private_errors(inner: &Inner, caller: &Caller) -> bool {
     inner.snapshot.load().policies.manner(caller).replies.private_errors
 }

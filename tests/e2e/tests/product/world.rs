@@ -158,7 +158,8 @@ pub async fn eventually_or_not(mut holds: impl AsyncFnMut() -> bool) -> bool {
     true
 }
 
-pub const POLICY: &str = "platform: telegram\ntoolsets: { allow: [default] }\ngating: { groups: everyone }\n";
+/// For people who write faster than people do.
+pub const POLICY: &str = "platform: telegram\ntoolsets: { allow: [default] }\ngating: { groups: everyone }\nlimits: { messages_per_minute: 1000000 }\n";
 
 /// `look` may be repeated, `act` happens once; the others are for what their names say.
 const TOOLS: &str = r#"
