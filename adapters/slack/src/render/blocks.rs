@@ -51,12 +51,12 @@ pub(super) struct Column {
 
 /// A block of rich text.
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 pub(super) enum Element<'a> {
-    RichTextSection {
-        elements: Vec<Inline<'a>>,
-    },
-    RichTextList {
+    #[serde(rename = "rich_text_section")]
+    Section { elements: Vec<Inline<'a>> },
+    #[serde(rename = "rich_text_list")]
+    List {
         style: &'static str,
         indent: u8,
         #[serde(skip_serializing_if = "is_none")]
@@ -65,14 +65,14 @@ pub(super) enum Element<'a> {
         offset: u64,
         elements: Vec<Item<'a>>,
     },
-    RichTextPreformatted {
+    #[serde(rename = "rich_text_preformatted")]
+    Preformatted {
         elements: Vec<Inline<'a>>,
         #[serde(skip_serializing_if = "is_none")]
         border: u8,
     },
-    RichTextQuote {
-        elements: Vec<Inline<'a>>,
-    },
+    #[serde(rename = "rich_text_quote")]
+    Quote { elements: Vec<Inline<'a>> },
 }
 
 /// An item of a list.

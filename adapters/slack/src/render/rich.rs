@@ -101,7 +101,7 @@ impl<'d> Drawing<'d> {
             BlockKind::Code(_) | BlockKind::Table(_) => {
                 let mut elements = Vec::new();
                 text(slice.text(), None, &mut elements);
-                self.rich.push(Element::RichTextPreformatted { elements, border: border(block.quote) });
+                self.rich.push(Element::Preformatted { elements, border: border(block.quote) });
                 self.last = Some(block);
             }
             BlockKind::Heading(_) | BlockKind::Paragraph => {
@@ -133,18 +133,18 @@ impl<'d> Drawing<'d> {
         }
         let mut elements = self.inline(slice);
         match self.rich.last_mut() {
-            Some(Element::RichTextList { elements: items, .. }) if is_same && block.level > 0 => {
+            Some(Element::List { elements: items, .. }) if is_same && block.level > 0 => {
                 let item = items.last_mut().map(|item| &mut item.elements);
                 join(item, &gap, &mut elements);
             }
-            Some(Element::RichTextQuote { elements: open }) if is_same && block.quote.is_some() => {
+            Some(Element::Quote { elements: open }) if is_same && block.quote.is_some() => {
                 join(Some(open), &gap, &mut elements);
             }
-            Some(Element::RichTextSection { elements: open }) if is_same && block.quote.is_none() => {
+            Some(Element::Section { elements: open }) if is_same && block.quote.is_none() => {
                 join(Some(open), &gap, &mut elements);
             }
-            _ if block.quote.is_some() => self.rich.push(Element::RichTextQuote { elements }),
-            _ => self.rich.push(Element::RichTextSection { elements }),
+            _ if block.quote.is_some() => self.rich.push(Element::Quote { elements }),
+            _ => self.rich.push(Element::Section { elements }),
         }
     }
 
@@ -163,14 +163,14 @@ impl<'d> Drawing<'d> {
             elements.push(Inline::Text { text: Cow::Borrowed(" "), style: None });
         }
         let (item, level, frame) = (Item { elements }, slice.block.level.saturating_sub(1), border(slice.block.quote));
-        if let Some(Element::RichTextList { style: open, indent, border, offset, elements }) = self.rich.last_mut()
+        if let Some(Element::List { style: open, indent, border, offset, elements }) = self.rich.last_mut()
             && (*open, *indent, *border) == (style, level, frame)
             && (style == "bullet" || (*offset).checked_add(elements.len() as u64 + 1) == Some(number))
         {
             return elements.push(item);
         }
         let offset = number.saturating_sub(1);
-        self.rich.push(Element::RichTextList { style, indent: level, border: frame, offset, elements: vec![item] });
+        self.rich.push(Element::List { style, indent: level, border: frame, offset, elements: vec![item] });
     }
 
     fn inline(&self, slice: &Slice<'d>) -> Vec<Inline<'d>> {
