@@ -69,10 +69,11 @@ impl Outlet for Discord {
         }
     }
 
-    /// About five messages in five seconds in a channel, fifty requests a second in all; what the answers say is more exact.
+    /// About five messages in five seconds in a channel, fifty requests a second in all, of which some are no messages; what
+    /// the answers say is more exact.
     fn pace(&self, _to: &Address) -> Pace {
         let bucket = |burst, every| Some(Bucket { burst, every: Duration::from_millis(every) });
-        Pace { conversation: bucket(5, 1_000), account: bucket(45, 22) }
+        Pace { conversation: bucket(5, 1_000), account: bucket(10, 25) }
     }
 
     fn edit_pace(&self, _to: &Address) -> Duration {

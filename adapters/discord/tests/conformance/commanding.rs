@@ -264,3 +264,27 @@ async fn a_command_in_a_thread_belongs_to_its_channel() {
     assert_eq!(message.locale.as_deref(), Some("zh-cn"));
     stage.end().await;
 }
+
+#[tokio::test]
+async fn an_error_is_the_sender_s_alone_and_takes_the_place_of_what_showed_progress() {
+    let mut stage = Stage::new().await;
+    stage.menu("general", "help").await;
+    let turn = TurnId::new();
+    let failure = contract::Failure::new(contract::Code::ArgsInvalid, "the arguments are not right");
+    let mut notice = Reply::notice(contract::Notice::of(&failure, Some("help"), Some(turn)));
+    notice.buttons.push(Button { label: "Details".into(), action: Action::Details(turn) });
+    for audience in [Audience::Sender, Audience::Everyone] {
+        notice.audience = audience;
+        stage.command("general", "help", json!({}));
+        let to = stage.heard().await.address;
+        let part = stage.discord.render(&notice, &to).remove(0);
+        let key = key(0);
+        let draft = stage.discord.send(&to, Op::Draft(None, &plain("working on it")), &key).await.unwrap();
+        stage.discord.send(&to, Op::Replace(&draft, &part), &key).await.unwrap();
+        let is_alone = audience == Audience::Sender;
+        let fits = |entry: &Entry| entry.text.contains("not right") && entry.to.is_some() == is_alone;
+        let shown = stage.shown("general", fits).await;
+        assert_eq!((shown.buttons.len(), shown.buttons[0].text.as_str()), (1, "Details"));
+    }
+    stage.end().await;
+}

@@ -15,7 +15,7 @@ async fn a_wait_is_told_and_the_order_kept() {
                 Ok(_) => break,
                 Err(DeliveryError::Wait { scope, until }) => {
                     assert_eq!(scope, Scope::Conversation);
-                    tokio::time::sleep(until.duration_since(std::time::SystemTime::now()).unwrap_or_default()).await;
+                    pause(until).await;
                 }
                 Err(other) => panic!("{other}"),
             }
@@ -49,7 +49,7 @@ async fn the_platform_s_pace_is_kept_without_being_refused() {
         while let Err(error) = stage.discord.send(&to, Op::Post(&plain(&n.to_string())), &key).await {
             let DeliveryError::Wait { until, .. } = error else { panic!("{error}") };
             waits += 1;
-            tokio::time::sleep(until.duration_since(std::time::SystemTime::now()).unwrap_or_default()).await;
+            pause(until).await;
         }
     }
     assert!(waits > 0);
@@ -208,5 +208,30 @@ async fn what_is_for_one_person_is_not_said_in_a_group() {
     let sent = stage.discord.send(&to, Op::Post(&secret), &key(0)).await;
     assert!(matches!(sent, Err(DeliveryError::Refused(Why::Unsupported))));
     assert!(stage.texts("general").is_empty());
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn hostile_and_long_replies_arrive_whole() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "x");
+    let to = stage.heard().await.address;
+    for text in [
+        "2 * 3 = 6 and 4 * 5 snake_case_name a<b && c>d `x` ||no spoiler||",
+        "😀 family 👨‍👩‍👧‍👦 مرحبا",
+        "<@1> <@&2> @everyone @here <#3> https://e.test/a_b_c",
+    ] {
+        let reply = Reply { content: vec![contract::Content::Plain(text.into())], ..Reply::default() };
+        stage.post(&to, &reply).await.unwrap();
+    }
+    let long: String =
+        (0..600).map(|n| format!("{n}: **bold** `code` <tag> & @name_{n} [x](https://e.test/{n})\n\n")).collect();
+    let code = format!("```rust\n{}```", "    let x = \"<&>\";\n".repeat(800));
+    for markdown in [long, code, "汉".repeat(9_000), "👨‍👩‍👧‍👦".repeat(1_500), "> quote\n".repeat(2_000)]
+    {
+        assert!(stage.post(&to, &Reply::text(markdown)).await.unwrap().len() > 1);
+    }
+    let posted = stage.texts("dm:ann");
+    assert!(posted[0].contains("2 * 3 = 6 and 4 * 5 snake_case_name a<b && c>d"), "{}", posted[0]);
     stage.end().await;
 }

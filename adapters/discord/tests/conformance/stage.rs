@@ -188,7 +188,12 @@ impl Stage {
         let turn = TurnId::new();
         for (n, part) in self.discord.render(reply, to).iter().enumerate() {
             let key = DeliveryKey { turn, n: 0, part: n as u32 };
-            receipts.push(self.discord.send(to, Op::Post(part), &key).await?);
+            receipts.push(loop {
+                match self.discord.send(to, Op::Post(part), &key).await {
+                    Err(DeliveryError::Wait { until, .. }) => pause(until).await,
+                    sent => break sent?,
+                }
+            });
         }
         Ok(receipts)
     }
@@ -270,6 +275,10 @@ pub(crate) fn adapter_with(url: &str, change: impl FnOnce(&mut Config)) -> Arc<D
     };
     change(&mut config);
     Discord::new(config).unwrap_or_else(|stopped| panic!("{stopped}"))
+}
+
+pub(crate) async fn pause(until: std::time::SystemTime) {
+    tokio::time::sleep(until.duration_since(std::time::SystemTime::now()).unwrap_or_default()).await;
 }
 
 pub(crate) fn key(part: u32) -> DeliveryKey {
