@@ -145,7 +145,8 @@ pub async fn pump(slack: Arc<Slack>) {
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
             Some(_) = posts.join_next(), if !posts.is_empty() => {}
-            () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
+            // What waited for its time is now for the sockets to send.
+            () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => slack.wake(),
             () = slack.stopped() => return,
         }
     }

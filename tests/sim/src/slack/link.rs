@@ -125,7 +125,6 @@ async fn talk(slack: &Slack, app: usize, id: u64, socket: &mut Socket) -> Result
         if !frames.is_empty() {
             // The clock of what was sent has to be looked at.
             slack.wake();
-            changes.borrow_and_update();
         }
         if !silent {
             for frame in frames {

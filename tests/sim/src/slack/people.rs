@@ -263,7 +263,9 @@ impl Slack {
 
     /// Hands any event to an app, or to all of them; returns the event's or envelope's id.
     pub fn raw(&self, raw: Raw) -> Outcome<String> {
-        self.write(|world| world.raw(raw))
+        let sent = self.write(|world| world.raw(raw));
+        self.wake();
+        sent
     }
 
     /// Makes a conversation, or changes the state of one; returns its id.
