@@ -2,22 +2,25 @@
 
 use std::{sync::Arc, time::Duration};
 
-use contract::{Platform, Stopped, ids::PARTITIONS, records::Stores};
+use contract::{
+    Message, Outlet, Platform, Source, Stopped, TurnId, ids::PARTITIONS, records::Stores, seams::Condition,
+};
 use dispatch::{Gateway, Settings};
-use endpoints::Endpoints;
-use testkit::{Gate, Ground, Setup, StoreKind};
+use endpoints::{Endpoints, Native};
+use testkit::{Gate, Ground, Hook, Setup, StoreKind, hook::HookedOutlet};
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::people::People;
+use crate::{accounts, people::People};
 
-const TELEGRAM: &str = "4242:AAconformanceCONFORMANCEconformance";
-const DISCORD: &str = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GdEmoX.conformance-of-the-simulated-bot-0";
-const SLACK_BOT: &str = "xoxb-100000000001-200000000001-conformanceOfTheSimulated";
-const SLACK_APP: &str = "xapp-1-A0CONFORM01-300000000001-conformanceofthesimulated";
+/// A platform's adapter as the core and the files' reader know it.
+pub struct Adapter {
+    pub outlet: Arc<dyn Outlet>,
+    pub source: Arc<dyn Source>,
+}
 
 /// What may differ from the usual.
 pub struct Options {
@@ -26,11 +29,34 @@ pub struct Options {
     pub store: StoreKind,
     /// Further tools.
     pub tools: String,
+    /// Functions that they call.
+    pub natives: Vec<(String, Arc<dyn Native>)>,
+    /// What else the simulators are set up with.
+    pub simulators: Box<dyn Fn(&mut sim::Options) + Send + Sync>,
+    /// Platforms whose adapters run in the same gateway.
+    pub beside: Vec<Platform>,
+    /// Whether a start waits until the adapters are connected.
+    pub waits: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { policies: Vec::new(), store: StoreKind::Sqlite, tools: String::new() }
+        Self {
+            policies: Vec::new(),
+            store: StoreKind::Sqlite,
+            tools: String::new(),
+            natives: Vec::new(),
+            simulators: Box::new(|_| ()),
+            beside: Vec::new(),
+            waits: true,
+        }
+    }
+}
+
+impl Options {
+    /// With more lines in the policy of a platform.
+    pub fn policy(platform: Platform, more: &str) -> Self {
+        Self { policies: vec![testkit::allow_lab_with(platform, more)], ..Self::default() }
     }
 }
 
@@ -41,18 +67,23 @@ pub struct Stage {
     /// What the tools `gate` and `once` wait at.
     pub gate: Gate,
     pub ground: Ground,
-    options: Arc<Options>,
-    url: String,
+    pub options: Arc<Options>,
+    /// Where the simulators are.
+    pub url: String,
     simulators: CancellationToken,
     sim: sim::Running,
     life: Option<Life>,
+    /// Another process on the same records.
+    second: Option<Life>,
+    generation: u64,
 }
 
 /// A process life.
 struct Life {
     runtime: Option<Runtime>,
     gateway: Gateway,
-    adapter: JoinHandle<Result<(), Stopped>>,
+    adapters: Vec<(Platform, Adapter)>,
+    running: Vec<(Platform, JoinHandle<Result<(), Stopped>>)>,
     intake: CancellationToken,
 }
 
@@ -61,48 +92,165 @@ impl Stage {
         Self::with(platform, Options::default()).await
     }
 
+    /// With a gate in the test's hand.
+    pub async fn gated(platform: Platform) -> Self {
+        Self::at(platform, Options::default(), Gate::closed(), None).await
+    }
+
     pub async fn with(platform: Platform, options: Options) -> Self {
+        Self::at(platform, options, Gate::opened(), None).await
+    }
+
+    /// A first life whose operations pass a hook.
+    pub async fn hooked(platform: Platform, options: Options, gate: Gate, hook: Arc<dyn Hook>) -> Self {
+        Self::at(platform, options, gate, Some(hook)).await
+    }
+
+    pub async fn at(platform: Platform, options: Options, gate: Gate, hook: Option<Arc<dyn Hook>>) -> Self {
         let simulators = CancellationToken::new();
-        let setup = sim::Options {
-            telegram: sim::telegram::Setup { limits: sim::telegram::Limits::none(), ..Default::default() },
-            ..sim::Options::default()
-        };
+        let mut setup = accounts::simulators();
+        (options.simulators)(&mut setup);
         let sim = sim::serve(setup, simulators.clone()).await.expect("the simulators start");
         let mut stage = Self {
             platform,
             people: People::new(platform, &sim.url),
-            gate: Gate::opened(),
+            gate,
             ground: Ground::new(options.store).await,
             options: Arc::new(options),
             url: sim.url.clone(),
             simulators,
             sim,
             life: None,
+            second: None,
+            generation: 1,
         };
-        stage.start().await;
+        stage.start_with(hook).await;
         stage
+    }
+
+    /// The simulators, for what only a program in their process can do.
+    pub fn sim(&self) -> &sim::Sim {
+        &self.sim.sim
+    }
+
+    /// People on another platform of the same simulators.
+    pub fn people_of(&self, platform: Platform) -> People {
+        People::new(platform, &self.url)
     }
 
     /// A process life begins, on the store that is there.
     pub async fn start(&mut self) {
+        self.start_with(None).await;
+    }
+
+    pub async fn start_with(&mut self, hook: Option<Arc<dyn Hook>>) {
+        let life = self.begin(hook).await;
+        let gateway = life.gateway.clone();
+        self.life = Some(life);
+        testkit::until("partitions are held", || gateway.partitions_held() == usize::from(PARTITIONS)).await;
+        if self.options.waits {
+            self.connected().await;
+        }
+    }
+
+    /// Another process begins beside the first one, on the same records.
+    pub async fn start_second(&mut self) {
+        self.second = Some(self.begin(None).await);
+    }
+
+    /// The other process is the only one from now on.
+    pub fn second_goes_on_alone(&mut self) {
+        self.life = self.second.take();
+    }
+
+    async fn begin(&self, hook: Option<Arc<dyn Hook>>) -> Life {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts");
         let (opening, options) = (self.ground.opening(), self.options.clone());
-        let (platform, url, gate) = (self.platform, self.url.clone(), self.gate.clone());
+        let (url, gate) = (self.url.clone(), self.gate.clone());
+        let platforms: Vec<Platform> = [self.platform].into_iter().chain(self.options.beside.iter().copied()).collect();
         let intake = CancellationToken::new();
         let stopping = intake.clone();
+        let generation = self.generation;
         let started = runtime.spawn(async move {
-            let gateway = gateway(opening.await, &options, gate);
-            let adapter = adapter(platform, &url, &gateway, stopping);
+            let gate = hook.as_ref().map_or_else(|| gate.clone(), |hook| gate.with_hook(hook.clone()));
+            let stores = opening.await;
+            let stores = match &hook {
+                Some(hook) => testkit::hook::hooked(stores, hook.clone()),
+                None => stores,
+            };
+            let gateway = gateway(stores, &options, gate, generation);
+            let (mut adapters, mut starts) = (Vec::new(), Vec::new());
+            for platform in platforms {
+                let (adapter, start) = accounts::adapter(platform, &url, gateway.core(), stopping.clone());
+                let outlet = match &hook {
+                    Some(hook) => Arc::new(HookedOutlet { outlet: adapter.outlet.clone(), hook: hook.clone() }),
+                    None => adapter.outlet.clone(),
+                };
+                gateway.connect(platform, "main", outlet, adapter.source.clone());
+                adapters.push((platform, adapter));
+                starts.push((platform, start));
+            }
             gateway.start();
-            (gateway, adapter())
+            let running = starts.into_iter().map(|(platform, start)| (platform, start())).collect();
+            (gateway, adapters, running)
         });
-        let (gateway, adapter) = started.await.expect("the gateway starts");
-        testkit::until("partitions are held", || gateway.partitions_held() == usize::from(PARTITIONS)).await;
-        self.life = Some(Life { runtime: Some(runtime), gateway, adapter, intake });
+        let (gateway, adapters, running) = started.await.expect("the gateway starts");
+        Life { runtime: Some(runtime), gateway, adapters, running, intake }
+    }
+
+    fn life(&self) -> &Life {
+        self.life.as_ref().expect("a life goes on")
     }
 
     pub fn gateway(&self) -> &Gateway {
-        &self.life.as_ref().expect("a life goes on").gateway
+        &self.life().gateway
+    }
+
+    /// The adapter of the stage's platform, as the core knows it.
+    pub fn adapter(&self) -> &Adapter {
+        &self.life().adapters[0].1
+    }
+
+    /// The conditions that operators see of the stage's platform.
+    pub fn conditions(&self) -> Vec<Condition> {
+        self.conditions_of(self.platform)
+    }
+
+    pub fn conditions_of(&self, platform: Platform) -> Vec<Condition> {
+        of(&self.life().gateway, platform)
+    }
+
+    /// Waits until operators see such a condition.
+    pub async fn shows(&self, what: &str, fits: impl Fn(&Condition) -> bool) {
+        testkit::until(what, || self.conditions().iter().any(&fits)).await;
+    }
+
+    pub async fn connected(&self) {
+        for (platform, _) in &self.life().adapters {
+            let ready = |now: &[Condition]| !now.is_empty() && now.iter().all(|one| *one == Condition::Ready);
+            testkit::until("the adapter is connected", || ready(&self.conditions_of(*platform))).await;
+        }
+    }
+
+    /// What operators see of the second process.
+    pub fn conditions_of_second(&self) -> Vec<Condition> {
+        of(&self.second.as_ref().expect("it goes on").gateway, self.platform)
+    }
+
+    /// New policies and tools take the place of the old ones.
+    pub fn swap(&mut self, policies: &[(String, String)]) {
+        self.generation += 1;
+        let endpoints = Endpoints::new().native("gate", self.gate.clone());
+        let snapshot = Setup::snapshot(testkit::TOOLS, policies, endpoints, self.generation);
+        self.gateway().swap(snapshot);
+    }
+
+    /// The turn that runs, with the message that asked for it.
+    pub async fn running(&self) -> (TurnId, Message) {
+        testkit::until("a turn runs", || !self.gateway().running().is_empty()).await;
+        let turn = self.gateway().running()[0].turn;
+        let record = self.gateway().record(turn).await.expect("the store answers").expect("it is there");
+        (turn, record.message)
     }
 
     /// Ends every task where it stands, as `kill -9` does.
@@ -112,17 +260,15 @@ impl Stage {
 
     /// Ends it as SIGTERM does; how the adapter ended.
     pub async fn stop(&mut self) -> Result<(), Stopped> {
-        let mut life = self.life.take().expect("a life goes on");
-        life.intake.cancel();
-        let ended = tokio::time::timeout(Duration::from_secs(10), &mut life.adapter).await;
-        life.gateway.drain().await;
-        ended.expect("the adapter stops in time").expect("the adapter does not panic")
+        let life = self.life.take().expect("a life goes on");
+        leave(life).await
     }
 
-    /// How the adapter ended by itself.
+    /// How the adapter of the stage's platform ended by itself.
     pub async fn adapter_ended(&mut self) -> Result<(), Stopped> {
         let life = self.life.as_mut().expect("a life goes on");
-        let ended = tokio::time::timeout(crate::people::SOON, &mut life.adapter).await;
+        let (_, running) = life.running.remove(0);
+        let ended = tokio::time::timeout(crate::people::SOON, running).await;
         ended.expect("the adapter ends").expect("the adapter does not panic")
     }
 
@@ -132,14 +278,40 @@ impl Stage {
     }
 
     /// Ends the stage; the platform must have found nothing to blame.
-    pub async fn end(mut self) {
-        if self.life.is_some() {
-            self.stop().await.expect("the adapter stops when it is asked to");
+    pub async fn end(self) {
+        self.end_but_for(&[]).await;
+    }
+
+    /// The same, but for rules that the case itself had broken on purpose.
+    pub async fn end_but_for(mut self, rules: &[&str]) {
+        for life in [self.life.take(), self.second.take()].into_iter().flatten() {
+            leave(life).await.expect("the adapter stops when it is asked to");
         }
-        self.people.is_content().await;
+        self.people.is_content_but_for(rules).await;
         self.simulators.cancel();
         self.sim.join().await;
     }
+}
+
+fn of(gateway: &Gateway, platform: Platform) -> Vec<Condition> {
+    let all = gateway.health().all();
+    let name = platform.to_string();
+    all.into_iter().filter(|(part, _)| part.starts_with(&name)).map(|(_, condition)| condition).collect()
+}
+
+/// How long an adapter may take to stop.
+const STOP: Duration = Duration::from_secs(10);
+
+async fn leave(mut life: Life) -> Result<(), Stopped> {
+    life.intake.cancel();
+    let mut ends = Ok(());
+    for (platform, running) in std::mem::take(&mut life.running) {
+        let ended = tokio::time::timeout(STOP, running).await;
+        let ended = ended.unwrap_or_else(|_| panic!("{platform} does not stop in time"));
+        ends = ends.and(ended.expect("the adapter does not panic"));
+    }
+    life.gateway.drain().await;
+    ends
 }
 
 impl Drop for Life {
@@ -150,50 +322,34 @@ impl Drop for Life {
     }
 }
 
-fn gateway(stores: Stores, options: &Options, gate: Gate) -> Gateway {
+fn gateway(stores: Stores, options: &Options, gate: Gate, generation: u64) -> Gateway {
     let chats = [Platform::Discord, Platform::Telegram, Platform::Slack];
     let mut policies: Vec<_> = chats.into_iter().map(testkit::allow_lab).collect();
     policies.retain(|(file, _)| options.policies.iter().all(|(other, _)| other != file));
     policies.extend(options.policies.iter().cloned());
     let tools = format!("{}{}", testkit::TOOLS, options.tools);
+    let mut endpoints = Endpoints::new().native("gate", gate);
+    for (name, native) in &options.natives {
+        endpoints = endpoints.native(name.clone(), Shared(native.clone()));
+    }
     Gateway::open(dispatch::Options {
         stores,
-        snapshot: Setup::snapshot(&tools, &policies, Endpoints::new().native("gate", gate), 1),
+        snapshot: Setup::snapshot(&tools, &policies, endpoints, generation),
         settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
         planner: None,
     })
 }
 
-type Run = Box<dyn FnOnce() -> JoinHandle<Result<(), Stopped>> + Send>;
+/// A function that several lives call.
+struct Shared(Arc<dyn Native>);
 
-/// Connects the platform's adapter; what comes back starts it.
-fn adapter(platform: Platform, url: &str, gateway: &Gateway, shutdown: CancellationToken) -> Run {
-    let core = gateway.core();
-    match platform {
-        Platform::Discord => {
-            let config = discord::Config::new("main", DISCORD.into(), Some(format!("{url}/discord/api/v10")));
-            let adapter = discord::Discord::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
-            gateway.connect(platform, "main", adapter.clone(), adapter.clone());
-            Box::new(move || tokio::spawn(discord::run(adapter, core, shutdown)))
-        }
-        Platform::Telegram => {
-            let mut config = telegram::Config::new("main", TELEGRAM.into(), Some(format!("{url}/telegram")));
-            config.timing.album = Duration::from_millis(100);
-            config.timing.poll = Duration::from_secs(3);
-            config.timing.watchdog = Duration::from_secs(2);
-            config.timing.conflict = Duration::from_millis(300);
-            config.timing.backoff = Duration::from_millis(200);
-            let adapter = telegram::Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
-            gateway.connect(platform, "main", adapter.clone(), adapter.clone());
-            Box::new(move || tokio::spawn(telegram::run(adapter, core, shutdown)))
-        }
-        Platform::Slack => {
-            let mode = slack::Mode::Socket { app_token: SLACK_APP.into() };
-            let config = slack::Config::new("main", SLACK_BOT.into(), mode, Some(format!("{url}/slack/api")));
-            let adapter = slack::Slack::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
-            gateway.connect(platform, "main", adapter.clone(), adapter.clone());
-            Box::new(move || tokio::spawn(slack::run(adapter, core, shutdown)))
-        }
-        other => panic!("'{other}' has no adapter"),
+#[async_trait::async_trait]
+impl Native for Shared {
+    async fn call(
+        &self,
+        args: &serde_json::Value,
+        cx: &tools::Cx<'_>,
+    ) -> Result<serde_json::Value, tools::ToolFailure> {
+        self.0.call(args, cx).await
     }
 }

@@ -1,30 +1,47 @@
-//! One list of cases; each runs once on every platform, as a test of its own.
+//! One list of cases; each runs once on every platform, as a test of its own. docs/CONFORMANCE.md is made of the same list.
+
+use conformance::Module;
+
+/// The cases of a module: tests on each platform, and the lines of the table.
+macro_rules! cases {
+    ($about:literal; $($case:ident: $kinds:literal $(on [$($only:ident)+] since $why:literal)?;)+) => {
+        pub const MODULE: conformance::Module = conformance::Module {
+            name: crate::cases!(@last module_path!()),
+            about: $about,
+            cases: &[$(conformance::Case {
+                name: stringify!($case),
+                kinds: $kinds,
+                only: &[$($(contract::Platform::$only),+)?],
+                why: concat!("" $(, $why)?),
+            }),+],
+        };
+        $(mod $case { $crate::cases!(@tests $case $($($only)+)?); })+
+    };
+    (@tests $case:ident) => { $crate::cases!(@tests $case Discord Telegram Slack); };
+    (@tests $case:ident $($only:ident)+) => { $($crate::cases!(@test $case $only);)+ };
+    (@test $case:ident Discord) => { $crate::cases!(@one $case discord Discord); };
+    (@test $case:ident Telegram) => { $crate::cases!(@one $case telegram Telegram); };
+    (@test $case:ident Slack) => { $crate::cases!(@one $case slack Slack); };
+    (@one $case:ident $name:ident $platform:ident) => {
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            super::$case(contract::Platform::$platform).await;
+        }
+    };
+    (@last $path:expr) => { $crate::last($path) };
+}
+pub(crate) use cases;
 
 mod hearing;
 
-/// Each case of a module on each platform.
-#[macro_export]
-macro_rules! on_every_platform {
-    ($($case:ident),* $(,)?) => { $(
-        mod $case {
-            use contract::Platform;
-
-            use conformance::Stage;
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn discord() {
-                super::$case(Stage::new(Platform::Discord).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn telegram() {
-                super::$case(Stage::new(Platform::Telegram).await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn slack() {
-                super::$case(Stage::new(Platform::Slack).await).await;
-            }
-        }
-    )* };
+/// The last part of a module's path.
+const fn last(path: &'static str) -> &'static str {
+    let bytes = path.as_bytes();
+    let mut at = bytes.len();
+    while at > 0 && bytes[at - 1] != b':' {
+        at -= 1;
+    }
+    path.split_at(at).1
 }
+
+const MODULES: &[Module] = &[hearing::MODULE];

@@ -40,7 +40,10 @@ const TABLE: &[(&str, &[&str])] = &[
     // Independent of what it tests: it shares no parsing and no rendering with the adapters.
     ("sim", &[]),
     ("testkit", &["contract", "policies", "tools", "endpoints", "dispatch", "store"]),
-    ("conformance", &["contract", "dispatch", "endpoints", "store", "telegram", "discord", "slack", "sim", "testkit"]),
+    (
+        "conformance",
+        &["contract", "dispatch", "endpoints", "store", "telegram", "discord", "slack", "sim", "testkit", "tools"],
+    ),
     ("e2e", &[]),
     (
         "bench",
