@@ -86,24 +86,36 @@ fn is_visible(c: char) -> bool {
     !(c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'))
 }
 
-/// What becomes of a message of somebody who sends too many. Signals are never counted.
-pub(crate) fn too_many(inner: &Inner, caller: &Caller) -> Option<Accepted> {
+/// A message that was counted as one of its sender's.
+pub(crate) struct Counted(Option<rate::Taking>);
+
+/// Counts a message; what becomes of it when its sender sends too many. Signals are never counted.
+pub(crate) fn count(inner: &Inner, caller: &Caller) -> Result<Counted, Accepted> {
     // A program that fetches its answers is known by its token, and bounded where it connects.
     if caller.platform.is_pull() {
-        return None;
+        return Ok(Counted(None));
     }
     let per_minute = inner.snapshot.load().policies.limits(caller).messages_per_minute;
-    match inner.gate.rates.take(caller, per_minute) {
-        Taken::Yes { refused: 0 } => None,
+    let taking = inner.gate.rates.taking(caller, per_minute);
+    match inner.gate.rates.take(taking) {
         Taken::Yes { refused } => {
-            debug!(sender = caller.sender.id, refused, "messages were not taken: too many in a minute");
-            None
+            if refused > 0 {
+                debug!(sender = caller.sender.id, refused, "messages were not taken: too many in a minute");
+            }
+            Ok(Counted(Some(taking)))
         }
         Taken::Tell(wait) => {
             let wait = Duration::from_secs(wait.as_secs() + 1);
-            Some(Accepted::Signal(format!("too many messages; try again in {}", contract::text::wait(wait))))
+            Err(Accepted::Signal(format!("too many messages; try again in {}", contract::text::wait(wait))))
         }
-        Taken::No => Some(Accepted::NotForUs),
+        Taken::No => Err(Accepted::NotForUs),
+    }
+}
+
+/// The message was not stored, and comes again, or had come before: both times it is one.
+pub(crate) fn uncount(inner: &Inner, counted: Counted) {
+    if let Some(taking) = counted.0 {
+        inner.gate.rates.give_back(taking);
     }
 }
 

@@ -73,15 +73,21 @@ async fn taken_in(inner: &Arc<Inner>, message: Message, caller: Caller) -> Resul
         Intent::Signal(words) => Ok(Accepted::Signal(words)),
         Intent::Turn { message, commands, express } => {
             let is_stop = matches!(commands.as_slice(), [Command::Builtin(Builtin::Stop)]);
-            if !is_stop && let Some(refused) = gate::too_many(inner, &caller) {
-                return Ok(refused);
-            }
+            let counted = match (!is_stop).then(|| gate::count(inner, &caller)) {
+                Some(Err(refused)) => return Ok(refused),
+                Some(Ok(counted)) => Some(counted),
+                None => None,
+            };
             let show = show::foreseen(inner, &message.address, &caller, &commands);
-            let accepted = store(inner, *message, caller, express, show).await?;
-            if let (Some(place), Accepted::Turn { known: false, .. }) = (&bots_place, &accepted) {
-                inner.gate.bot_spoke(place);
+            let accepted = store(inner, *message, caller, express, show).await;
+            match (&accepted, counted) {
+                (Ok(Accepted::Turn { known: false, .. }), _) => {
+                    bots_place.iter().for_each(|place| inner.gate.bot_spoke(place));
+                }
+                (_, Some(counted)) => gate::uncount(inner, counted),
+                (_, None) => {}
             }
-            Ok(accepted)
+            accepted
         }
     }
 }

@@ -28,6 +28,13 @@ pub(super) enum Taken {
     No,
 }
 
+/// A token of somebody's bucket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taking {
+    person: u64,
+    every: Duration,
+}
+
 #[derive(Default)]
 pub(super) struct Rates {
     people: Mutex<People>,
@@ -48,10 +55,14 @@ struct Tokens {
 }
 
 impl Rates {
-    /// Takes a token of the person's bucket, which holds `per_minute` and refills in a minute.
-    pub fn take(&self, who: &Caller, per_minute: u32) -> Taken {
+    /// Of the bucket of a person at an account, which holds `per_minute` and refills in a minute.
+    pub fn taking(&self, who: &Caller, per_minute: u32) -> Taking {
         let person = self.hasher.hash_one((who.platform, &who.account, &who.sender.id));
-        let (now, every) = (Instant::now(), MINUTE / per_minute.max(1));
+        Taking { person, every: MINUTE / per_minute.max(1) }
+    }
+
+    pub fn take(&self, Taking { person, every }: Taking) -> Taken {
+        let now = Instant::now();
         let mut people = self.people.lock().unwrap_or_else(PoisonError::into_inner);
         people.make_room(person, now);
         let tokens = people.buckets.entry(person).or_insert(Tokens { full_at: now, refused: 0 });
@@ -63,6 +74,14 @@ impl Rates {
         }
         tokens.refused = tokens.refused.saturating_add(1);
         if tokens.refused == 1 { Taken::Tell(wait) } else { Taken::No }
+    }
+
+    /// What a token was taken for was no message of its own after all.
+    pub fn give_back(&self, Taking { person, every }: Taking) {
+        let mut people = self.people.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tokens) = people.buckets.get_mut(&person) {
+            tokens.full_at = tokens.full_at.checked_sub(every).unwrap_or(tokens.full_at);
+        }
     }
 }
 
@@ -108,22 +127,24 @@ mod tests {
         let rates = Rates::default();
         let ada = caller("main", "ada");
         for _ in 0..3 {
-            assert_eq!(rates.take(&ada, 3), Taken::Yes { refused: 0 });
+            assert_eq!(rates.take(rates.taking(&ada, 3)), Taken::Yes { refused: 0 });
         }
-        assert_eq!(rates.take(&ada, 3), Taken::Tell(Duration::from_secs(20)));
-        assert_eq!(rates.take(&ada, 3), Taken::No);
-        assert_eq!(rates.take(&caller("main", "bob"), 3), Taken::Yes { refused: 0 });
-        assert_eq!(rates.take(&caller("second", "ada"), 3), Taken::Yes { refused: 0 });
+        rates.give_back(rates.taking(&ada, 3));
+        assert_eq!(rates.take(rates.taking(&ada, 3)), Taken::Yes { refused: 0 }, "given back");
+        assert_eq!(rates.take(rates.taking(&ada, 3)), Taken::Tell(Duration::from_secs(20)));
+        assert_eq!(rates.take(rates.taking(&ada, 3)), Taken::No);
+        assert_eq!(rates.take(rates.taking(&caller("main", "bob"), 3)), Taken::Yes { refused: 0 });
+        assert_eq!(rates.take(rates.taking(&caller("second", "ada"), 3)), Taken::Yes { refused: 0 });
         tokio::time::advance(Duration::from_secs(20)).await;
-        assert_eq!(rates.take(&ada, 3), Taken::Yes { refused: 2 });
-        assert_eq!(rates.take(&ada, 3), Taken::Tell(Duration::from_secs(20)));
+        assert_eq!(rates.take(rates.taking(&ada, 3)), Taken::Yes { refused: 2 });
+        assert_eq!(rates.take(rates.taking(&ada, 3)), Taken::Tell(Duration::from_secs(20)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn people_are_remembered_up_to_a_bound() {
         let rates = Rates::default();
         for n in 0..PEOPLE_MAX + 100 {
-            assert_eq!(rates.take(&caller("main", &n.to_string()), 3), Taken::Yes { refused: 0 });
+            assert_eq!(rates.take(rates.taking(&caller("main", &n.to_string()), 3)), Taken::Yes { refused: 0 });
         }
         assert!(rates.people.lock().unwrap().buckets.len() <= PEOPLE_MAX);
     }

@@ -119,6 +119,17 @@ async fn who_sends_too_many_is_told_once_and_signals_are_not_counted() {
     assert_eq!(became(&gateway, direct("tom", "/noop x")).await, "signal", "the least of the layers counts");
 }
 
+#[tokio::test]
+async fn a_message_that_is_brought_again_is_counted_once() {
+    let gateway = gateway("limits: { messages_per_minute: 2 }").await;
+    let one = direct("ada", "/noop x");
+    for _ in 0..10 {
+        assert_eq!(became(&gateway, one.clone()).await, "turn");
+    }
+    assert_eq!(became(&gateway, direct("ada", "/noop x")).await, "turn");
+    assert_eq!(became(&gateway, direct("ada", "/noop x")).await, "signal");
+}
+
 const PAIRING: &str = "gating: { direct: pairing, groups: pairing, allowlist: ['id:listed'] }";
 
 #[tokio::test]
