@@ -72,8 +72,10 @@ impl Measure for RichText {
     fn run(&self, doc: &Doc, run: &Run) -> Cost {
         let document::Style { bold, italic, strike, code } = run.style;
         let is_styled = usize::from(run.style != document::Style::PLAIN);
-        let style = 11 * is_styled + 15 * [bold, italic, strike, code].into_iter().filter(|is_on| *is_on).count();
-        let link = run.link.map_or(0, |link| LINK + doc.target(link).chars().map(char::len_utf16).sum::<usize>());
+        let style = 10 * is_styled + 14 * [bold, italic, strike, code].into_iter().filter(|is_on| *is_on).count();
+        // An address that shows itself stands there once.
+        let target = |link| doc.target(link).chars().map(char::len_utf16).sum::<usize>();
+        let link = run.link.map_or(0, |link| if link.is_bare { LINK } else { LINK + target(link) });
         Cost::length(TEXT + style + link)
     }
 }
