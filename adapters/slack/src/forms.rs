@@ -96,6 +96,20 @@ pub(crate) fn modal(origin: &Origin, schema: &Value, known: &Map<String, Value>,
     }))
 }
 
+/// Arguments that were typed as `name=value`, as far as a form can take them over; nothing when they were written in
+/// another way, which only the core reads.
+pub(crate) fn pairs(typed: &str, schema: &Value) -> Option<Map<String, Value>> {
+    let known = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
+    let mut pairs = Map::new();
+    for word in typed.split_whitespace() {
+        let (name, value) = word.split_once('=').filter(|(name, value)| known(name) && !value.contains('"'))?;
+        let is_text = schema["properties"][name]["type"] == "string";
+        let read = if is_text { None } else { serde_json::from_str(value).ok() };
+        pairs.insert(name.to_owned(), read.unwrap_or_else(|| json!(value)));
+    }
+    Some(pairs)
+}
+
 /// What was filled in, by the arguments' names; what was left empty is absent. Nothing is checked here.
 pub(crate) fn filled(view: &Value) -> Map<String, Value> {
     let blocks = view.get("state").and_then(|state| state.get("values")).and_then(Value::as_object);

@@ -10,7 +10,7 @@ use contract::{
     Accepted, Address, Audience, Caller, Core, DeliveryKey, Locale, Message, Op, Origin, Outlet, Part, StoreDown,
     TurnId, text as cut,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::{
@@ -167,7 +167,7 @@ impl Intake {
         caller: &Caller,
         address: &Address,
     ) -> bool {
-        let Some(known) = pairs(typed, &item.parameters) else { return false };
+        let Some(known) = forms::pairs(typed, &item.parameters) else { return false };
         let Err(problems) = self.core.catalog.check(caller, &item.name, &known) else { return false };
         if !problems.iter().any(|problem| problem.got.is_none()) {
             return false;
@@ -365,20 +365,6 @@ fn same_name(tool: &str, typed: &str) -> bool {
     tool.len() == typed.len() && tool.bytes().map(plain).eq(typed.bytes().map(plain))
 }
 
-/// Arguments that were typed as `name=value`, as far as a form can take them over; nothing when they were written in
-/// another way, which only the core reads.
-fn pairs(typed: &str, schema: &Value) -> Option<Map<String, Value>> {
-    let known = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
-    let mut pairs = Map::new();
-    for word in typed.split_whitespace() {
-        let (name, value) = word.split_once('=').filter(|(name, value)| known(name) && !value.contains('"'))?;
-        let is_text = schema["properties"][name]["type"] == "string";
-        let read = if is_text { None } else { serde_json::from_str(value).ok() };
-        pairs.insert(name.to_owned(), read.unwrap_or_else(|| json!(value)));
-    }
-    Some(pairs)
-}
-
 /// Text that Slack shows as it is.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
@@ -387,15 +373,6 @@ pub(crate) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pairs_are_taken_over_and_other_ways_are_left_to_the_core() {
-        let schema = json!({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}});
-        let read = |typed: &str| pairs(typed, &schema).map(|pairs| json!(pairs).to_string());
-        assert_eq!(read("").as_deref(), Some("{}"));
-        assert_eq!(read("city=5 days=3").as_deref(), Some(r#"{"city":"5","days":3}"#));
-        assert_eq!((read("Oslo"), read("town=Oslo"), read("city=\"New York\"")), (None, None, None));
-    }
 
     #[test]
     fn names_are_the_same_however_their_words_are_joined() {

@@ -243,8 +243,10 @@ impl Slack {
             return;
         }
         let body = json!({"channel_id": to.conversation, "thread_ts": thread, "status": words});
+        // Known before it is there: an answer that is lost leaves none behind.
+        self.memory.assistant(&to.conversation, thread, true);
         match self.api.call("assistant.threads.setStatus", &body).await {
-            Ok(_) => self.memory.assistant(&to.conversation, thread, true),
+            Ok(_) => {}
             Err(Problem::Refused { code, .. }) => {
                 tracing::debug!(account = self.account, code, "no status is shown");
                 self.memory.assistant(&to.conversation, thread, false);
@@ -256,10 +258,17 @@ impl Slack {
     async fn mark(&self, to: &Address) {
         let Some(message) = &to.reply_to else { return };
         let body = json!({"channel": to.conversation, "timestamp": message, "name": WAITS});
+        // Known before it is there: an answer that is lost leaves none behind.
+        self.memory.marked(&to.conversation, message);
         match self.api.call("reactions.add", &body).await {
-            Ok(_) => self.memory.marked(&to.conversation, message),
-            Err(problem) if problem.is("already_reacted") => self.memory.marked(&to.conversation, message),
-            Err(cause) => self.indicator_failed(cause),
+            Ok(_) => {}
+            Err(problem) if problem.is("already_reacted") => {}
+            Err(cause) => {
+                if !matches!(cause, Problem::Unsure(_)) {
+                    self.memory.unmark(&to.conversation, message);
+                }
+                self.indicator_failed(cause);
+            }
         }
     }
 

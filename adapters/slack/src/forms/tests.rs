@@ -120,3 +120,12 @@ fn a_form_stays_within_what_the_platform_takes() {
     assert!(option["text"]["text"].as_str().is_some_and(|shown| shown.chars().count() <= 75));
     assert!(modal(&origin(), &json!({"type": "object"}), &Map::new(), &labels()).is_none());
 }
+
+#[test]
+fn pairs_are_taken_over_and_other_ways_are_left_to_the_core() {
+    let schema = json!({"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}});
+    let read = |typed: &str| pairs(typed, &schema).map(|pairs| json!(pairs).to_string());
+    assert_eq!(read("").as_deref(), Some("{}"));
+    assert_eq!(read("city=5 days=3").as_deref(), Some(r#"{"city":"5","days":3}"#));
+    assert_eq!((read("Oslo"), read("town=Oslo"), read("city=\"New York\"")), (None, None, None));
+}

@@ -154,3 +154,48 @@ async fn a_stop_acknowledges_what_was_taken_and_a_start_hears_the_rest() {
     assert_eq!(stage.heard().await.text(), "two");
     stage.end().await;
 }
+
+/// Ways in which a socket can end, one after the other, while people go on talking: each message is heard once.
+#[tokio::test]
+async fn a_storm_of_ends_loses_and_doubles_nothing() {
+    // The platform's own third try comes after minutes; here it must come after the storm.
+    let patient = Limits { retry_second: 1.0, retry_third: 3.0, ..quick() };
+    let mut stage = Stage::quiet(Setup { limits: patient, ..Setup::default() }, |url| socket_config(url, 2)).await;
+    stage.start().await;
+    stage.condition(|now| *now == Condition::Ready).await;
+    const ROUNDS: usize = 24;
+    for n in 0..ROUNDS {
+        let one = Some(n % 2);
+        let disconnect = |reason: &str| Fault {
+            reason: Some(reason.into()),
+            seconds: Some(0.2),
+            socket: one,
+            ..fault(fault::Kind::Disconnect)
+        };
+        stage.fault(match n % 6 {
+            0 => Fault { socket: one, ..fault(fault::Kind::Cut) },
+            1 => disconnect("warning"),
+            2 => Fault { status: Some(1001), ..fault(fault::Kind::Close) },
+            3 => disconnect("refresh_requested"),
+            4 => Fault { past: Some(2), ..Fault::new(fault::Kind::Duplicate) },
+            _ => Fault { socket: one, ..fault(fault::Kind::Close) },
+        });
+        for who in ["dm:ann", "dm:bob"] {
+            stage.say(who, &format!("{who} {n}"));
+        }
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    let mut heard = HashSet::new();
+    while heard.len() < 2 * ROUNDS {
+        let Ok(Some(message)) = timeout(SOON, stage.accepted.recv()).await else {
+            panic!("heard {} of {}: {:?}; {heard:?}", heard.len(), 2 * ROUNDS, stage.world().stats());
+        };
+        assert!(heard.insert(message.text().to_owned()), "heard twice");
+    }
+    stage.until("both sockets are open", |stage| stage.world().stats().open == 2).await;
+    stage.condition(|now| *now == Condition::Ready).await;
+    stage.say("dm:ann", "last");
+    assert_eq!(stage.heard().await.text(), "last");
+    assert_eq!(stage.world().stats().lost, 0);
+    stage.end().await;
+}
