@@ -33,6 +33,26 @@ async fn refusals_say_what_the_delivery_must_do() {
 }
 
 #[tokio::test]
+async fn what_is_drawn_is_taken_and_read_as_it_was_meant() {
+    let mut stage = Stage::new().await;
+    stage.mention("general", "x");
+    let to = stage.heard().await.address;
+    let markdown = "# Result\n\n**bold** and `a < b && c` with [a link](https://e.test?a=1&b=2)\n\n| city | days |\n|---|---|\n| Oslo | 3 |\n\n```rust\nfn main() {}\n```\n\n<!channel> @everyone & <@U1>";
+    let mut reply = contract::Reply::text(markdown);
+    reply.buttons.push(Button { label: "Details".into(), action: Action::Details(TurnId::new()) });
+    for part in stage.slack.render(&reply, &to) {
+        stage.post(&to, &part).await.unwrap();
+    }
+    let shown = stage.shown("general", |entry| !entry.buttons.is_empty()).await;
+    let all = stage.texts("general").join("\n");
+    for piece in ["Result", "bold and a < b && c", "Oslo", "fn main() {}", "<!channel>"] {
+        assert!(all.contains(piece), "{piece}: {all}");
+    }
+    assert_eq!(shown.buttons[0].text, "Details");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_wait_keeps_the_order_and_is_not_ignored() {
     let mut stage = Stage::with(Setup {
         limits: Limits { message_per_second: 5.0, message_burst: 2.0, ..quick() },
