@@ -39,7 +39,7 @@ fn inline(world: &World, typed: &str, text: &mut String, section: &mut Vec<Value
             section.push(json!({"type": "text", "text": part, "style": {"code": true}}));
             continue;
         }
-        if number > 0 && !(number % 2 == 0) {
+        if number % 2 == 1 {
             text.push('`');
             plain.push('`');
         }

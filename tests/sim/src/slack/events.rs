@@ -60,10 +60,8 @@ impl World {
 
     /// Tells everybody in a conversation; returns the newest event's id.
     pub fn tell_all(&mut self, channel: &str, event: &Value) -> Option<String> {
-        let Some((listeners, team)) = self.channels.get(channel).map(|channel| (self.listeners(channel), channel.team))
-        else {
-            return None;
-        };
+        let place = self.channels.get(channel)?;
+        let (listeners, team) = (self.listeners(place), place.team);
         let mut last = None;
         for app in listeners {
             last = self.tell(app, team, event.clone()).or(last);

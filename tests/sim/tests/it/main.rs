@@ -12,6 +12,8 @@ mod hooks;
 mod methods;
 mod polling;
 mod rig;
+mod slack_apps;
+mod slack_content;
 mod slack_events;
 mod slack_faults;
 mod slack_hooks;

@@ -3,6 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use sim::slack::{Limits, Setup};
+use slack_morphism::prelude::SlackApiViewsOpenResponse;
 
 use crate::slack_rig::{Rig, Socket, start, start_setup, start_with, text_of};
 
@@ -27,7 +28,9 @@ fn view() -> Value {
 async fn opened(rig: &Rig, socket: &mut Socket) -> Value {
     rig.done("command", json!({"conversation": "general", "user": "ann", "name": "ask"})).await;
     let trigger = socket.payload().await["trigger_id"].clone();
-    rig.ok("views.open", json!({"trigger_id": trigger, "view": view()})).await["view"].take()
+    let mut answer = rig.ok("views.open", json!({"trigger_id": trigger, "view": view()})).await;
+    serde_json::from_value::<SlackApiViewsOpenResponse>(answer.clone()).expect("what a strict client takes");
+    answer["view"].take()
 }
 
 async fn submit(rig: &Rig, values: Value) -> (u16, Value) {
