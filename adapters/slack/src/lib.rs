@@ -139,6 +139,7 @@ impl Slack {
 pub async fn run(slack: Arc<Slack>, core: Core, shutdown: CancellationToken) -> Result<(), Stopped> {
     slack.fatal.send_replace(None);
     let mut fatal = slack.fatal.subscribe();
+    let _hearing = Hearing(&slack);
     let ended = tokio::select! {
         stopped = fatal.wait_for(Option::is_some) => Err(stopped.ok().and_then(|stopped| stopped.clone())),
         ended = hear(&slack, &core, &shutdown) => ended.map_err(Some),
@@ -153,6 +154,15 @@ pub async fn run(slack: Arc<Slack>, core: Core, shutdown: CancellationToken) -> 
             Err(stopped)
         }
         Ok(()) | Err(None) => Ok(()),
+    }
+}
+
+/// Lets go of what takes messages in however [`run`] ends, also when it is dropped: that holds us and the core.
+struct Hearing<'a>(&'a Slack);
+
+impl Drop for Hearing<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.intake).take();
     }
 }
 
