@@ -101,14 +101,18 @@ fn fits(method: &Method, verb: &str, path: &[&str]) -> bool {
         && pattern.split('/').zip(path).all(|(part, given)| part.starts_with('{') || part == *given)
 }
 
+/// The answer to a request, and what its headers say of the pace.
+#[derive(Debug)]
+pub struct Answered {
+    pub result: Answer,
+    pub level: Option<Level>,
+    pub bucket: String,
+}
+
 /// How a request ends.
 #[derive(Debug)]
 pub enum Ending {
-    Answer {
-        result: Answer,
-        level: Option<Level>,
-        bucket: String,
-    },
+    Answer(Box<Answered>),
     /// The connection is to be closed without a word.
     Cut,
 }
@@ -123,10 +127,10 @@ pub struct Heads<'a> {
 impl Discord {
     /// Answers one request; `path` is what follows the version.
     pub async fn request(&self, verb: &str, path: &[&str], heads: Heads<'_>, body: Result<Body, ApiError>) -> Ending {
-        let refused = |error| Ending::Answer { result: Err(error), level: None, bucket: String::new() };
+        let answered = |result, level, bucket| Ending::Answer(Box::new(Answered { result, level, bucket }));
         let (bot, method) = match self.write(|world| identify(world, verb, path, heads)) {
             Ok(known) => known,
-            Err(error) => return refused(error),
+            Err(error) => return answered(Err(error), None, String::new()),
         };
         let channel = self.write(|world| concerned(world, path));
         let hit = |kind: Kind| self.write(|world| world.faults.hit(|known| known == kind, method.name, channel));
@@ -153,7 +157,7 @@ impl Discord {
                 Err(error) => (Err(error), None),
             };
             let result = result.or_else(|error| refuse(world, method.name, error));
-            Ending::Answer { result, level, bucket: bucket(method.name) }
+            answered(result, level, bucket(method.name))
         });
         if dropped.is_some() { Ending::Cut } else { ending }
     }
@@ -206,7 +210,8 @@ fn admit(world: &mut World, passing: Passing<'_>, channel: Option<u64>) -> Resul
                 (_, true) => Scope::Shared,
                 _ => Scope::User,
             };
-            Err(world.meter.hold(passing, fault.seconds.unwrap_or(1.0), scope))
+            let error = world.meter.hold(passing, fault.seconds.unwrap_or(1.0), scope);
+            Err(ApiError { raw: fault.body, ..error })
         }
         Some(fault) => Err(failure(&fault)),
         None => Ok(level),
@@ -225,7 +230,7 @@ fn failure(fault: &Fault) -> ApiError {
         _ => (0, "refused on demand"),
     };
     let message = fault.description.clone().unwrap_or_else(|| words.to_owned());
-    ApiError::new(status, fault.code.unwrap_or(code), message)
+    ApiError { raw: fault.body.clone(), ..ApiError::new(status, fault.code.unwrap_or(code), message) }
 }
 
 fn refuse<T>(world: &mut World, method: &str, error: ApiError) -> Result<T, ApiError> {
@@ -328,10 +333,10 @@ mod tests {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             let heads = Heads { token: Some("Bot MTIz.a.b"), agent: Some("DiscordBot") };
             let body = Body { json, ..Body::default() };
-            let Ending::Answer { result, .. } = runtime.block_on(discord.request(verb, &path, heads, Ok(body))) else {
+            let Ending::Answer(answered) = runtime.block_on(discord.request(verb, &path, heads, Ok(body))) else {
                 panic!("no fault was ordered");
             };
-            if let Err(error) = result {
+            if let Err(error) = answered.result {
                 prop_assert!(error.status >= 400 && error.json() != json!(null));
             }
         }

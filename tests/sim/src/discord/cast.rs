@@ -85,13 +85,22 @@ pub struct Guild {
     pub roles: Vec<Role>,
     /// Who is in it, and with which roles.
     pub members: BTreeMap<u64, BTreeSet<u64>>,
+    /// The platform does not reach it for a while.
+    pub away: bool,
 }
 
 impl Guild {
     pub fn new(name: &str) -> Self {
         let id = digest(&format!("guild:{name}"));
         let everyone = Role { id, name: "@everyone".into(), permissions: EVERYBODY };
-        Self { id, name: name.into(), owner: digest("user:owner"), roles: vec![everyone], members: BTreeMap::new() }
+        Self {
+            id,
+            name: name.into(),
+            owner: digest("user:owner"),
+            roles: vec![everyone],
+            members: BTreeMap::new(),
+            away: false,
+        }
     }
 
     pub fn permissions(&self, user: u64) -> u64 {

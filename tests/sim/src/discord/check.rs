@@ -22,7 +22,8 @@ pub const V2: u64 = 1 << 15;
 
 /// Checks a message as a bot sends it.
 pub fn message(body: &Value, uploads: &[Upload], at: Where, limits: &Limits) -> Result<(), ApiError> {
-    if !body.is_object() && !(body.is_null() && at == Where::Edit) {
+    let may_be_left_out = body.is_null() && at == Where::Edit;
+    if !body.is_object() && !may_be_left_out {
         return Err(match body {
             Value::Null => empty(),
             _ => ApiError::new(400, 50_035, "Invalid Form Body").as_rule("body_type"),

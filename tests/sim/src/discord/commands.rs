@@ -76,16 +76,14 @@ fn kept(world: &mut World, bot: u64, guild: Option<u64>, wanted: &Value, id: Opt
         out["guild_id"] = json!(guild.to_string());
     }
     for (field, value) in wanted.as_object().into_iter().flatten() {
-        if !matches!(field.as_str(), "id" | "application_id" | "version" | "guild_id")
-            && !(value.is_null() && field == "type")
-        {
+        let own = matches!(field.as_str(), "id" | "application_id" | "version" | "guild_id");
+        let default = value.is_null() && field == "type";
+        if !own && !default {
             out[field] = value.clone();
         }
     }
-    if out["options"] == json!([]) {
-        if let Some(fields) = out.as_object_mut() {
-            fields.remove("options");
-        }
+    if let Some(fields) = out.as_object_mut().filter(|fields| fields.get("options") == Some(&json!([]))) {
+        fields.remove("options");
     }
     out
 }

@@ -2,15 +2,15 @@
 //!
 //! | verb | body or query | answer |
 //! |---|---|---|
-//! | POST say | `conversation, user, text, thread?, reply_to?, files?, mention?, language_code?, bot?, webhook?, stickers?, forward?, voice?` | `message, chat` |
+//! | POST say | `conversation, user, text, thread?, reply_to?, files?, mention?, language_code?, bot?, webhook?, stickers?, forward?, voice?, system?` | `message, chat` |
 //! | POST command | `conversation, user, name` (with sub-commands behind blanks)`, args?` (by option)`, thread?, language_code?` | `interaction, chat` |
 //! | POST autocomplete | `conversation, user, name, field, typed, args?` | `interaction, choices` |
 //! | POST press | `conversation, user, message, button` (id or text)`, values?` (of a menu) | `interaction, chat` |
 //! | POST submit | `conversation, user, interaction?, values` (by the field's id or label) | `interaction, chat` |
 //! | POST edit, react, typing, remove | as their names say | |
 //! | POST raw | `event`: `{t, d}` for sessions, or a frame with an `op` | `update` |
-//! | POST conversation | `name, kind?: private, text, announcement, forum, title?, state?: open, blocked, kicked, gone, archived, locked, guild?, thread?, roles?` | `chat` |
-//! | POST fault | `kind, count?, seconds?, status?, code?, description?, method?, when?, conversation?, past?, global?, shared?, resumable?`; DELETE takes all back | |
+//! | POST conversation | `name, kind?: private, text, announcement, forum, title?, state?: open, blocked, kicked, gone, archived, locked, removed, outage, guild?, thread?, roles?` | `chat` |
+//! | POST fault | `kind, count?, seconds?, status?, code?, description?, method?, when?, conversation?, past?, global?, shared?, resumable?, body?`; DELETE takes all back | |
 //! | POST intents | `content?, members?, presences?`: what is switched on in the portal; `privacy` with `on` is the first, turned round | |
 //! | GET, POST limits · GET transcript, transcript/events, conversations, menu, file, stats | as on the other platforms | |
 

@@ -12,6 +12,8 @@ pub struct ApiError {
     /// Set when the bot broke a documented rule, rather than met a state that it could not know of.
     pub rule: Option<&'static str>,
     pub wait: Option<Wait>,
+    /// A body in the place of JSON, as whatever stands before the platform gives it.
+    pub raw: Option<String>,
 }
 
 /// How long a bot is told to wait, and for what.
@@ -40,7 +42,7 @@ impl Scope {
 
 impl ApiError {
     pub fn new(status: u16, code: u32, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), errors: None, rule: None, wait: None }
+        Self { status, code, message: message.into(), errors: None, rule: None, wait: None, raw: None }
     }
 
     pub fn as_rule(self, rule: &'static str) -> Self {

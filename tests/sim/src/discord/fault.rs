@@ -94,6 +94,9 @@ pub struct Fault {
     /// For invalid sessions.
     #[serde(default)]
     pub resumable: bool,
+    /// For errors and rate limits: a body that is not JSON, as a proxy before the platform gives it.
+    #[serde(default)]
+    pub body: Option<String>,
 }
 
 impl Fault {
@@ -112,6 +115,7 @@ impl Fault {
             global: false,
             shared: false,
             resumable: false,
+            body: None,
         }
     }
 }

@@ -22,8 +22,7 @@ const PAGE: usize = 2_000;
 /// Cuts a text into pages at line ends or blanks where there are any.
 fn pages(text: &str, most: usize) -> Vec<&str> {
     let (mut out, mut rest) = (Vec::new(), text);
-    loop {
-        let Some((limit, _)) = rest.char_indices().nth(most) else { break };
+    while let Some((limit, _)) = rest.char_indices().nth(most) {
         let head = &rest[..limit];
         let at = head.rfind('\n').or_else(|| head.rfind(' ')).filter(|at| *at > 0).map_or(limit, |at| at + 1);
         out.push(&rest[..at]);
@@ -71,7 +70,8 @@ impl World {
         let mut said = None;
         for (number, page) in texts.iter().enumerate() {
             let first = number == 0;
-            let more = first && (!say.files.is_empty() || !say.stickers.is_empty() || say.forward.is_some());
+            let more = first
+                && (!say.files.is_empty() || !say.stickers.is_empty() || say.forward.is_some() || say.system.is_some());
             if page.trim().is_empty() && !more {
                 continue;
             }
@@ -112,6 +112,9 @@ impl World {
             let user = json!({"id": message.author.to_string(), "username": say.user, "discriminator": "0000", "avatar": null, "bot": true});
             message.set("webhook_id", json!(message.author.to_string()));
             message.set("author", user);
+        }
+        if let Some(kind) = say.system {
+            message.set("type", json!(kind));
         }
         if say.voice {
             message.set("flags", json!(1 << 13));

@@ -163,8 +163,11 @@ impl Meter {
         if limits.invalid_per_ten_minutes == 0 || self.invalid.len() < limits.invalid_per_ten_minutes as usize {
             return Ok(());
         }
-        let error =
-            ApiError::new(403, 40_333, "internal network error: too many invalid requests, the address is banned");
+        let error = ApiError::new(
+            403,
+            40_333,
+            "Cloudflare is blocking your request. This can often be resolved by setting a proper User Agent",
+        );
         Err(error.as_rule("invalid_requests"))
     }
 

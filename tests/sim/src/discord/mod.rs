@@ -43,7 +43,7 @@ pub mod transcript;
 mod webhooks;
 mod world;
 
-pub use api::{Ending, Heads};
+pub use api::{Answered, Ending, Heads};
 pub use control::control;
 pub use error::ApiError;
 pub use fault::Fault;

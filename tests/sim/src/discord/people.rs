@@ -64,6 +64,8 @@ pub struct Say {
     pub forward: Option<String>,
     /// The message is a voice note.
     pub voice: bool,
+    /// The message is one of the platform's own of this type, such as 7 for a person who joins.
+    pub system: Option<u64>,
 }
 
 impl Say {
@@ -214,6 +216,10 @@ pub enum State {
     /// A thread is archived; with `locked` it stays so.
     Archived,
     Locked,
+    /// The bots are taken out of the guild that the conversation is in; `open` lets them in again.
+    Removed,
+    /// The platform does not reach the guild for a while; `open` ends that.
+    Outage,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -187,7 +187,42 @@ impl World {
         Ok(())
     }
 
+    /// Takes every bot out of a guild, or lets all in; an outage only says so.
+    fn set_guild(&mut self, id: u64, state: State) {
+        let gone = json!({"id": id.to_string(), "unavailable": true});
+        match state {
+            State::Outage => {
+                self.tell("GUILD_DELETE", Some(id), gone);
+            }
+            State::Removed => {
+                self.tell("GUILD_DELETE", Some(id), json!({"id": id.to_string()}));
+                if let Some(guild) = self.guilds.get_mut(&id) {
+                    guild.members.retain(|user, _| !self.bots.contains_key(user));
+                }
+            }
+            _ => {
+                let bots: Vec<u64> = self.bots.keys().copied().collect();
+                for bot in bots {
+                    if let Some(guild) = self.guilds.get_mut(&id) {
+                        guild.members.entry(bot).or_default();
+                    }
+                    let event = self.guild_event(id, bot);
+                    self.tell_bot(bot, "GUILD_CREATE", Some(id), event);
+                }
+            }
+        }
+    }
+
     fn set_state(&mut self, id: u64, state: State) {
+        let of = self.channels.get(&id).and_then(|channel| channel.guild);
+        let away = |guild: &Guild| guild.away || self.bots.keys().any(|bot| !guild.members.contains_key(bot));
+        let back = state == State::Open && of.and_then(|of| self.guilds.get(&of)).is_some_and(away);
+        if let Some(of) = of.filter(|_| back || matches!(state, State::Removed | State::Outage)) {
+            if let Some(guild) = self.guilds.get_mut(&of) {
+                guild.away = state == State::Outage;
+            }
+            return self.set_guild(of, state);
+        }
         let Some(channel) = self.channels.get_mut(&id) else { return };
         let (guild, before) = (channel.guild, channel.standing);
         match state {
@@ -199,6 +234,8 @@ impl World {
             State::Gone => channel.standing = Standing::Gone,
             State::Archived => channel.archived = true,
             State::Locked => (channel.archived, channel.locked) = (true, true),
+            // Of a guild, which a direct conversation has not.
+            State::Removed | State::Outage => return,
         }
         let (thread, event) = (channel.is_thread(), channel.json());
         let gone = |standing| matches!(standing, Standing::Gone | Standing::Hidden);

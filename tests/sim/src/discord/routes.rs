@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{any, get};
 use serde::Deserialize;
 
-use super::api::{Ending, Heads};
+use super::api::{Answered, Ending, Heads};
 use super::error::{ApiError, Scope};
 use super::limits::Level;
 use super::request::{Body, MAX_BODY};
@@ -47,7 +47,8 @@ async fn call(
     let segments: Vec<&str> = path.split('/').collect();
     let body = Body::read(request).await;
     match Box::pin(discord.request(&verb, &segments, heads, body)).await {
-        Ending::Answer { result, level, bucket } => {
+        Ending::Answer(answered) => {
+            let Answered { result, level, bucket } = *answered;
             let mut response = match result {
                 Ok((204, _)) => StatusCode::NO_CONTENT.into_response(),
                 Ok((status, body)) => (code(status), Json(body)).into_response(),
@@ -70,7 +71,10 @@ fn code(status: u16) -> StatusCode {
 }
 
 fn refusal(error: &ApiError) -> Response {
-    let mut response = (code(error.status), Json(error.json())).into_response();
+    let mut response = match &error.raw {
+        Some(raw) => (code(error.status), [(CONTENT_TYPE, "text/html")], raw.clone()).into_response(),
+        None => (code(error.status), Json(error.json())).into_response(),
+    };
     if let Some(wait) = error.wait {
         let headers = response.headers_mut();
         put(headers, "retry-after", &format!("{}", wait.seconds.ceil() as u64));

@@ -10,7 +10,7 @@ use super::limits::seconds;
 use super::world::World;
 
 /// The intents that a bot can name, and those that have to be switched on for it first.
-pub const KNOWN: u64 = (1 << 17) - 1 | 1 << 20 | 1 << 21 | 1 << 24 | 1 << 25;
+pub const KNOWN: u64 = ((1 << 17) - 1) | 1 << 20 | 1 << 21 | 1 << 24 | 1 << 25;
 pub const MEMBERS: u64 = 1 << 1;
 pub const PRESENCES: u64 = 1 << 8;
 pub const CONTENT: u64 = 1 << 15;

@@ -303,3 +303,36 @@ async fn members_are_given_on_request() {
     assert_eq!((&chunk["members"][0]["user"]["username"], &chunk["nonce"]), (&json!("ann"), &json!("n")));
     rig.end().await;
 }
+
+#[tokio::test]
+async fn hundreds_of_cuts_lose_nothing_and_repeat_nothing() {
+    let rig = start().await;
+    let (mut socket, ready) = rig.online().await;
+    // READY, the guild, and the member that comes with the first message.
+    let (mut seq, mut heard) = (2, Vec::new());
+    for n in 0..300 {
+        let fault = match n % 4 {
+            0 => json!({"kind": "disconnect"}),
+            1 => json!({"kind": "close"}),
+            2 => json!({"kind": "close", "status": 4000}),
+            _ => json!({"kind": "reconnect"}),
+        };
+        rig.act("fault", fault).await;
+        rig.say("general", "ann", &n.to_string()).await;
+        drop(socket);
+        socket = rig.socket("?v=10").await;
+        socket.resume(&ready["session_id"], seq).await;
+        loop {
+            let frame = socket.next().await.expect("a frame");
+            seq = frame["s"].as_u64().unwrap_or(seq);
+            match frame["t"].as_str() {
+                Some("MESSAGE_CREATE") => heard.push(frame["d"]["content"].as_str().map(str::to_owned)),
+                Some("RESUMED") => break,
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(heard, (0..300).map(|n| Some(n.to_string())).collect::<Vec<_>>());
+    assert_eq!((rig.control_get("stats").await["gateway"]["identifies"].as_u64(), rig.rules()), (Some(1), vec![]));
+    rig.end().await;
+}

@@ -337,6 +337,10 @@ async fn faults_of_requests_happen_as_ordered() {
         assert!(request.send().await.is_err(), "{when}");
         assert_eq!(rig.discord().transcript(Some("general"), 0).len(), count, "{when}");
     }
+    rig.act("fault", json!({"kind": "rate_limit", "seconds": 2, "body": "<html>"})).await;
+    let (status, body, heads) = rig.whole(&call, hello.clone()).await;
+    assert_eq!((status, body, heads["retry-after"].to_str().ok()), (429, Value::Null, Some("2")));
+    rig.discord().clear_faults();
     rig.act("fault", json!({"kind": "delay", "seconds": 0.01})).await;
     rig.ok(&call, hello).await;
     rig.end().await;

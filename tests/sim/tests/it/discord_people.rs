@@ -36,9 +36,10 @@ async fn people_write_in_every_form() {
     rig.act("say", said(json!({"webhook": true, "user": "hook"}))).await;
     let heard = socket.event("MESSAGE_CREATE").await;
     assert_eq!((heard["webhook_id"].is_string(), &heard["member"]), (true, &Value::Null));
+    rig.act("say", said(json!({"text": "", "system": 7}))).await;
+    assert_eq!(socket.event("MESSAGE_CREATE").await["type"], 7);
     rig.act("say", said(json!({"text": "y".repeat(4_500)}))).await;
-    let lengths = [0, 1, 2].map(|_| ());
-    for _ in lengths {
+    for _ in 0..3 {
         assert!(socket.event("MESSAGE_CREATE").await["content"].as_str().is_some_and(|text| text.len() <= 2_000));
     }
     rig.end().await;
@@ -183,5 +184,28 @@ async fn foreign_pages_may_not_steer() {
     let rig: Rig = start().await;
     let request = rig.http.get(format!("{}/control/discord/stats", rig.running.url)).header("origin", "http://e.test");
     assert_eq!(request.send().await.expect("an answer").status(), 403);
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_bot_is_taken_out_of_a_guild_and_let_in_again() {
+    let rig = start().await;
+    let (mut socket, _) = rig.online().await;
+    let (channel, _) = rig.say("general", "ann", "x").await;
+    let state = |state: &str| json!({"name": "general", "state": state});
+    rig.act("conversation", state("outage")).await;
+    assert_eq!(socket.event("GUILD_DELETE").await["unavailable"], true);
+    rig.act("conversation", state("open")).await;
+    socket.event("GUILD_CREATE").await;
+    rig.act("conversation", state("removed")).await;
+    assert_eq!(socket.event("GUILD_DELETE").await["unavailable"], Value::Null);
+    rig.say("general", "ann", "unheard").await;
+    let call = format!("POST channels/{channel}/messages");
+    assert_eq!(rig.refusal(&call, json!({"content": "x"})).await, "403 50001 Missing Access");
+    rig.act("conversation", state("open")).await;
+    socket.event("GUILD_CREATE").await;
+    rig.say("general", "ann", "heard").await;
+    assert_eq!(socket.event("MESSAGE_CREATE").await["content"], "heard");
+    rig.ok(&call, json!({"content": "x"})).await;
     rig.end().await;
 }
