@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use contract::Digest;
+use contract::{DeliveryKey, Digest, TurnId};
 
 use crate::lock;
 
@@ -26,6 +26,8 @@ pub(crate) struct Memory {
     assistants: Mutex<Recent<(String, String), bool>>,
     /// How often an answer address was used.
     responses: Mutex<Recent<Digest, u32>>,
+    /// What was sent to one person alone.
+    private: Mutex<Recent<(TurnId, u32, u32), ()>>,
     /// Who was told to wait last, and when.
     told_to_wait: Mutex<Option<(String, Instant)>>,
 }
@@ -66,6 +68,15 @@ impl Memory {
     /// The address takes nothing more.
     pub(crate) fn no_response(&self, url: &str) {
         lock(&self.responses).put(Digest::of(url.as_bytes()), MOST_RESPONSES);
+    }
+
+    pub(crate) fn private(&self, key: &DeliveryKey) {
+        lock(&self.private).put((key.turn, key.n, key.part), ());
+    }
+
+    /// Whether this was sent to one person alone, as far as is known.
+    pub(crate) fn is_private(&self, key: &DeliveryKey) -> bool {
+        lock(&self.private).get(&(key.turn, key.n, key.part)).is_some()
     }
 
     /// Whether another conversation was told to wait within this time; remembers this one.

@@ -9,7 +9,12 @@ use contract::{
 };
 use serde_json::{Value, json};
 
-use crate::{Slack, api::Problem, inbound::Slip, post, refusal, render};
+use crate::{
+    Slack,
+    api::Problem,
+    inbound::{Slip, array, text},
+    post, refusal, render,
+};
 
 /// What a receipt says of a message that only one person saw: it can be neither changed nor taken back.
 const PRIVATE: &str = "private";
@@ -39,7 +44,7 @@ impl Outlet for Slack {
             Op::Post(part) | Op::Draft(None, part) => self.post(to, part, key).await,
             Op::Replace(receipt, part) | Op::Draft(Some(receipt), part) => self.replace(to, receipt, part, key).await,
             Op::Remove(receipt) => self.remove(to, receipt).await,
-            Op::Find => self.find(to, key).await.map_err(|problem| self.explain(problem, to)),
+            Op::Find => self.find(to, key).await,
         }
     }
 
@@ -82,7 +87,7 @@ impl Outlet for Slack {
 impl Slack {
     async fn post(&self, to: &Address, part: &Part, key: &DeliveryKey) -> Sent {
         if part.audience == Audience::Sender && !self.is_seen_by_one(to) {
-            return self.post_privately(to, part).await;
+            return self.post_privately(to, part, key).await;
         }
         if !part.files.is_empty() {
             return self.upload(to, part).await.map_err(|problem| self.explain(problem, to));
@@ -90,11 +95,6 @@ impl Slack {
         let body = post::message(to, part, key);
         match self.api.call("chat.postMessage", &body).await {
             Ok(answer) => receipt(&answer),
-            // Slack took it, or did not: our key says which.
-            Err(Problem::Unsure(words)) => match self.find(to, key).await {
-                Ok(receipt) => Ok(receipt),
-                Err(_) => Err(DeliveryError::Unsure(words)),
-            },
             // Where the app is not a member an interaction can still be answered.
             Err(problem) if problem.is("not_in_channel") || problem.is("channel_not_found") => {
                 match self.respond(to, part, "in_channel").await {
@@ -112,7 +112,9 @@ impl Slack {
         to.direct && Slip::of(&to.private).respond.is_none()
     }
 
-    async fn post_privately(&self, to: &Address, part: &Part) -> Sent {
+    async fn post_privately(&self, to: &Address, part: &Part, key: &DeliveryKey) -> Sent {
+        // No history shows it: whether it arrived cannot be looked up.
+        self.memory.private(key);
         let slip = Slip::of(&to.private);
         if slip.user.is_empty() || !part.files.is_empty() {
             return Err(DeliveryError::Refused(Why::Unsupported));
@@ -198,40 +200,52 @@ impl Slack {
         }
     }
 
-    /// Looks for the message that carries the key, from the time on when its turn began.
-    async fn find(&self, to: &Address, key: &DeliveryKey) -> Result<Receipt, Problem> {
+    /// Looks for the message that carries the key, from the time on when its turn began. Files carry none, and what one
+    /// person alone saw is in no history: of those it cannot be told.
+    async fn find(&self, to: &Address, key: &DeliveryKey) -> Sent {
+        let unknown = Err(DeliveryError::Refused(Why::Unsupported));
+        if self.memory.is_private(key) {
+            return unknown;
+        }
         let (seconds, wanted) = (key.turn.at_ms() / 1_000, key.to_string());
         let oldest = format!("{}.000000", seconds.saturating_sub(60));
-        let mut cursor = String::new();
+        let me = self.intake().map(|intake| intake.me());
+        let is_ours = |message: &Value| me.as_ref().is_none_or(|me| text(message, "user") == Some(&me.user));
+        let (mut cursor, mut has_files) = (String::new(), false);
         for _ in 0..MOST_PAGES {
-            let mut asked = vec![
-                ("channel", to.conversation.as_str()),
-                ("oldest", &oldest),
-                ("limit", "100"),
-                ("include_all_metadata", "true"),
-            ];
-            if !cursor.is_empty() {
-                asked.push(("cursor", &cursor));
-            }
-            let method = match &to.thread {
-                Some(thread) => {
-                    asked.push(("ts", thread));
-                    "conversations.replies"
-                }
-                None => "conversations.history",
-            };
-            let answer = self.api.ask(method, &asked).await?;
-            let messages = crate::inbound::array(&answer, "messages");
+            let answer = self.page(to, &oldest, &cursor).await.map_err(|problem| self.explain(problem, to))?;
+            let messages = array(&answer, "messages");
             if let Some(found) = messages.iter().find(|message| post::key_of(message) == Some(&wanted)) {
-                let ts = found["ts"].as_str().ok_or_else(|| Problem::Unsure("a message without a time".into()))?;
-                return Ok(Receipt { message: ts.to_owned(), private: Opaque::default() });
+                return receipt(found);
             }
+            has_files |= messages.iter().any(|message| !array(message, "files").is_empty() && is_ours(message));
             answer["response_metadata"]["next_cursor"].as_str().unwrap_or_default().clone_into(&mut cursor);
             if cursor.is_empty() {
-                break;
+                return if has_files { unknown } else { Err(DeliveryError::Refused(Why::Gone)) };
             }
         }
-        Err(Problem::Refused { code: "thread_not_found".into(), needed: None })
+        unknown
+    }
+
+    /// A page of what was said in a thread, or in a conversation.
+    async fn page(&self, to: &Address, oldest: &str, cursor: &str) -> Result<Value, Problem> {
+        let mut asked = vec![
+            ("channel", to.conversation.as_str()),
+            ("oldest", oldest),
+            ("limit", "100"),
+            ("include_all_metadata", "true"),
+        ];
+        if !cursor.is_empty() {
+            asked.push(("cursor", cursor));
+        }
+        let method = match &to.thread {
+            Some(thread) => {
+                asked.push(("ts", thread));
+                "conversations.replies"
+            }
+            None => "conversations.history",
+        };
+        self.api.ask(method, &asked).await
     }
 
     /// Only an assistant's thread shows a status; whether a thread is one is learned by trying.
