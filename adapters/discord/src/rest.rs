@@ -70,6 +70,8 @@ pub(crate) enum Body<'a> {
 /// The HTTP API of one account.
 pub(crate) struct Rest {
     client: reqwest::Client,
+    /// Without our token: whoever has the files must not have it.
+    files: reqwest::Client,
     base: Url,
     is_discord: bool,
     token: SecretString,
@@ -88,25 +90,19 @@ impl Rest {
         let base = base(api_url).ok_or_else(|| {
             stopped("'api_url' is not an http address", &["write it like http://127.0.0.1:8081/api/v10"])
         })?;
-        let mut headers = HeaderMap::new();
         let mut authorization = HeaderValue::from_str(&format!("Bot {bare}"))
             .map_err(|_| stopped("the token is not one of Discord's", &TOKEN_STEPS))?;
         authorization.set_sensitive(true);
-        headers.insert(AUTHORIZATION, authorization);
-        let mut client = reqwest::Client::builder()
-            .user_agent(AGENT)
-            .default_headers(headers)
-            .connect_timeout(CONNECT)
-            .pool_idle_timeout(IDLE)
-            .redirect(reqwest::redirect::Policy::none());
-        if api_url.is_some() {
-            client = client.no_proxy();
-        }
-        let client = client.build().map_err(|_| stopped("no HTTP client could be made", &["check the TLS set-up"]))?;
+        let ours = HeaderMap::from_iter([(AUTHORIZATION, authorization)]);
+        let is_discord = api_url.is_none();
+        let client = |headers| {
+            client(headers, is_discord).map_err(|_| stopped("no HTTP client could be made", &["check the TLS set-up"]))
+        };
         Ok(Self {
-            client,
+            client: client(ours)?,
+            files: client(HeaderMap::new())?,
             base,
-            is_discord: api_url.is_none(),
+            is_discord,
             token: SecretString::from(bare.to_owned()),
             limits: Mutex::default(),
             refused: CancellationToken::new(),
@@ -242,15 +238,8 @@ impl Rest {
 
     /// The bytes behind an address. Only for addresses that were looked at.
     pub(crate) async fn download(self: &Arc<Self>, url: Url) -> Result<ByteStream, Problem> {
-        // Without our token: whoever has the files must not have it.
-        let client = reqwest::Client::builder()
-            .user_agent(AGENT)
-            .connect_timeout(CONNECT)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build()
-            .map_err(|_| Problem::NotSent("no HTTP client could be made".into()))?;
-        let answer = client
+        let answer = self
+            .files
             .get(url)
             .timeout(UPLOAD_PATIENCE)
             .send()
@@ -290,6 +279,17 @@ pub(crate) const TOKEN_STEPS: [&str; 3] = [
     "press 'Reset Token' and copy the new token to where the configuration's 'token' points, then start again",
     "with 'api_url' set, check that this server knows the bot",
 ];
+
+fn client(headers: HeaderMap, is_discord: bool) -> reqwest::Result<reqwest::Client> {
+    let client = reqwest::Client::builder()
+        .user_agent(AGENT)
+        .default_headers(headers)
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(IDLE)
+        .redirect(reqwest::redirect::Policy::none());
+    // Another server than Discord was named by its address: it is spoken to directly.
+    if is_discord { client.build() } else { client.no_proxy().build() }
+}
 
 fn bare(token: &str) -> &str {
     let token = token.trim();
