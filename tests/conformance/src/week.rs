@@ -1,0 +1,170 @@
+//! A week in fast motion: connections end in every way, over and over, while people talk and requests go wrong.
+//!
+//! [`gateway`] is the process under load; [`Week`] is what people do and see meanwhile, and what becomes of every message.
+//! Both may share a process or have one each: `examples/week.rs` keeps them apart, so that what it measures is the gateway
+//! alone.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use contract::Platform;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+pub use self::{
+    process::{Gateway, Runs, gateway},
+    talker::Fate,
+};
+use self::{talker::Talker, trouble::Trouble};
+use crate::people::People;
+
+mod process;
+mod talker;
+mod trouble;
+
+/// The simulators of a week: as those of the suite, with a heart that beats faster.
+pub fn simulators() -> sim::Options {
+    let mut options = crate::accounts::simulators();
+    options.discord.limits.heartbeat_ms = 300;
+    options
+}
+
+/// How long messages that are under way at the end may take.
+const END: Duration = Duration::from_secs(60);
+/// How long a connection may take to come back.
+const BACK: Duration = Duration::from_secs(30);
+
+/// What is to happen.
+#[derive(Debug, Clone, Copy)]
+pub struct Week {
+    pub platform: Platform,
+    /// How often connections end.
+    pub reconnects: usize,
+    /// People who write to the bot directly; one more addresses it in a group.
+    pub people: usize,
+}
+
+/// What became of it.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub said: usize,
+    /// Answered exactly once, without a remark.
+    pub once: usize,
+    /// Answered, with further answers that say of themselves that they may be repeats.
+    pub marked: usize,
+    /// Never answered.
+    pub unanswered: Vec<usize>,
+    /// Answered more than once without saying so.
+    pub repeated: Vec<usize>,
+    /// Answers that came after the answer to a later message of the same conversation.
+    pub late: usize,
+    /// What the simulator counted: connections, or polls.
+    pub connections: u64,
+    /// The wait until a message that was said after a cut was answered: all of them, and the longest.
+    pub waited: Duration,
+    pub longest: Duration,
+}
+
+/// What all who take part share.
+struct Shared {
+    people: People,
+    /// The number that the next message has.
+    next: AtomicUsize,
+    /// The highest number that was answered.
+    newest: AtomicUsize,
+    over: AtomicBool,
+}
+
+impl Week {
+    /// Lives it, against simulators at `url` with a gateway on them. `told` hears of every reconnect, with its number.
+    pub async fn live(self, url: &str, mut told: impl FnMut(usize)) -> Told {
+        let shared = Arc::new(Shared {
+            people: People::new(self.platform, url),
+            next: AtomicUsize::new(1),
+            newest: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+        });
+        let mut talkers = JoinSet::new();
+        for n in 0..self.people {
+            talkers.spawn(Talker::direct(shared.clone(), n).talk());
+        }
+        talkers.spawn(Talker::group(shared.clone()).talk());
+        let mut all = Told::default();
+        shared.answers_what_is_said_from_now_on("the first message").await;
+        let mut trouble = Trouble::new(&shared.people);
+        for n in 0..self.reconnects {
+            let began = Instant::now();
+            let kind = trouble.next().await;
+            shared.answers_what_is_said_from_now_on(&kind).await;
+            all.waited += began.elapsed();
+            all.longest = all.longest.max(began.elapsed());
+            told(n + 1);
+        }
+        shared.over.store(true, Ordering::SeqCst);
+        let ends = tokio::time::timeout(END, async {
+            while let Some(talker) = talkers.join_next().await {
+                all.take(&talker.expect("a talker does not panic"));
+            }
+        });
+        assert!(ends.await.is_ok(), "messages of the end are answered in time");
+        all.connections = shared.connections().await;
+        all
+    }
+}
+
+impl Shared {
+    /// Waits until a message is answered that nobody had written before.
+    async fn answers_what_is_said_from_now_on(&self, after: &str) {
+        let now = self.next.load(Ordering::SeqCst);
+        let until = Instant::now() + BACK;
+        while self.newest.load(Ordering::SeqCst) < now {
+            assert!(Instant::now() < until, "{}: nothing is answered after {after}", self.people.platform);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn connections(&self) -> u64 {
+        let stats = self.people.stats().await;
+        let count = |value: &Value| value.as_u64().unwrap_or_default();
+        match self.people.platform {
+            Platform::Discord => ["IDENTIFY", "RESUME"].iter().map(|word| count(&stats["gateway"][word])).sum(),
+            Platform::Telegram => count(&stats["methods"]["getUpdates"]),
+            _ => count(&stats["connections"]),
+        }
+    }
+}
+
+impl Told {
+    fn take(&mut self, talker: &Talker) {
+        self.late += talker.late;
+        for (number, fate) in talker.fates() {
+            self.said += 1;
+            match fate {
+                Fate { unmarked: 1, marked: 0 } => self.once += 1,
+                Fate { unmarked: 0, marked: 0 } => self.unanswered.push(number),
+                Fate { unmarked: 0 | 1, .. } => self.marked += 1,
+                Fate { .. } => self.repeated.push(number),
+            }
+        }
+    }
+
+    /// Whether every message was answered once, or says that it may be a repeat where the platform cannot know.
+    pub fn is_right(&self, platform: Platform) -> bool {
+        let knows = platform != Platform::Telegram;
+        self.unanswered.is_empty() && self.repeated.is_empty() && !(knows && self.marked > 0)
+    }
+
+    pub fn as_json(&self) -> Value {
+        json!({
+            "said": self.said, "once": self.once, "marked": self.marked,
+            "unanswered": self.unanswered, "repeated": self.repeated, "late": self.late,
+            "connections": self.connections,
+            "longest_ms": u64::try_from(self.longest.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+}

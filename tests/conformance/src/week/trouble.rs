@@ -1,0 +1,78 @@
+//! What goes wrong in a week: a connection ends, and beside that requests are lost and events come twice.
+
+use contract::Platform;
+use serde_json::{Value, json};
+
+use crate::people::People;
+
+pub(super) struct Trouble<'a> {
+    people: &'a People,
+    endings: Vec<Value>,
+    n: usize,
+}
+
+/// What takes seconds comes once in so many times.
+const RARE: usize = 25;
+
+impl<'a> Trouble<'a> {
+    pub(super) fn new(people: &'a People) -> Self {
+        let mut endings = people.endings();
+        endings.extend(further(people.platform));
+        Self { people, endings, n: 0 }
+    }
+
+    /// The next connection ends; in words, how.
+    pub(super) async fn next(&mut self) -> String {
+        let n = self.n;
+        self.n += 1;
+        self.requests(n).await;
+        let ending =
+            if n % RARE == RARE - 1 { self.people.silence() } else { self.endings[n % self.endings.len()].clone() };
+        self.people.fault(ending.clone()).await;
+        format!("number {n}: {ending}")
+    }
+
+    /// What becomes of requests and events meanwhile.
+    async fn requests(&self, n: usize) {
+        self.people.posting_fault(posting(n)).await;
+        match n % 3 {
+            0 => self.people.fault(json!({ "kind": "duplicate", "past": 4 })).await,
+            1 => self.people.fault(json!({ "kind": "duplicate", "count": 2 })).await,
+            _ => {}
+        }
+    }
+}
+
+/// What becomes of a message that is posted.
+fn posting(n: usize) -> Value {
+    match n % 6 {
+        0 => json!({ "kind": "drop" }),
+        1 => json!({ "kind": "drop", "when": "after" }),
+        2 => json!({ "kind": "error", "status": 500 }),
+        3 => json!({ "kind": "rate_limit", "seconds": 0.2 }),
+        4 => json!({ "kind": "delay", "seconds": 0.1 }),
+        _ => json!({ "kind": "error", "status": 503 }),
+    }
+}
+
+/// Endings beside those that every suite has.
+fn further(platform: Platform) -> Vec<Value> {
+    let closed =
+        |codes: &[u16]| codes.iter().map(|code| json!({ "kind": "close", "status": code })).collect::<Vec<_>>();
+    match platform {
+        Platform::Discord => closed(&[1000, 1006, 4001, 4002, 4003, 4005, 4007, 4008]),
+        Platform::Telegram => vec![
+            json!({ "kind": "conflict", "seconds": 0.2 }),
+            json!({ "kind": "error", "method": "getUpdates", "status": 500, "description": "Internal Server Error" }),
+            json!({ "kind": "error", "method": "getUpdates", "status": 504, "description": "Gateway Timeout" }),
+            json!({ "kind": "delay", "method": "getUpdates", "seconds": 0.5 }),
+        ],
+        _ => {
+            let mut more = closed(&[1000, 1001, 1012]);
+            // New sockets are refused for a while: those that are there go, and come back after it.
+            more.push(json!({ "kind": "disconnect", "reason": "too_many_websockets", "seconds": 0.1 }));
+            more.push(json!({ "kind": "cut", "socket": 0 }));
+            more
+        }
+    }
+}
