@@ -33,6 +33,10 @@ pub(super) async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: 
         let finding = connected.outlet.send(&job.delivery.to, Op::Find, key);
         let wait = match tokio::time::timeout(SEND_DEADLINE, finding).await {
             Ok(Ok(receipt)) => return Ok(Doubt::Arrived(receipt)),
+            // What one person alone was shown is in no history: that it is not found says nothing.
+            Ok(Err(DeliveryError::Refused(Why::Gone))) if job.reply.audience == Audience::Sender => {
+                return Ok(Doubt::Open);
+            }
             Ok(Err(DeliveryError::Refused(Why::Gone))) => return Ok(Doubt::Harmless),
             Ok(Err(DeliveryError::Refused(_))) | Err(_) => return Ok(Doubt::Open),
             Ok(Err(DeliveryError::Wait { until, .. })) => until.duration_since(SystemTime::now()).unwrap_or_default(),
