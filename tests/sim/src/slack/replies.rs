@@ -175,7 +175,9 @@ impl World {
         if let Some(view) = asker.view.clone().filter(|_| delivery.payload["type"] == "view_submission") {
             return self.submitted(app, &view, &asker, answer);
         }
-        if delivery.what != What::Command || answer.as_object().is_none_or(Map::is_empty) {
+        // An answer without content only says who is to see the command.
+        let says = ["text", "blocks", "attachments"].iter().any(|field| !answer[*field].is_null());
+        if delivery.what != What::Command || !says {
             return;
         }
         let channel = self.names.get(&asker.conversation).cloned().unwrap_or_default();

@@ -22,11 +22,14 @@ struct Heard {
     body: String,
 }
 
+/// Status, whether no further try is wanted, and body.
+type Answer = (u16, Option<&'static str>, Value);
+
 #[derive(Clone)]
 struct Hook {
     heard: mpsc::UnboundedSender<Heard>,
-    /// Status, header and body of the next answers; the last one stays.
-    answers: Arc<Mutex<Vec<(u16, Option<&'static str>, Value)>>>,
+    /// The next answers; the last one stays.
+    answers: Arc<Mutex<Vec<Answer>>>,
 }
 
 async fn hear(State(hook): State<Hook>, headers: HeaderMap, body: Bytes) -> Response {
@@ -50,7 +53,7 @@ async fn hear(State(hook): State<Hook>, headers: HeaderMap, body: Bytes) -> Resp
 }
 
 /// A request URL that answers as told, and what it hears.
-async fn hook(rig: &Rig, answers: Vec<(u16, Option<&'static str>, Value)>) -> mpsc::UnboundedReceiver<Heard> {
+async fn hook(rig: &Rig, answers: Vec<Answer>) -> mpsc::UnboundedReceiver<Heard> {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/hooks/slack", listener.local_addr().expect("an address"));
     let (heard, out) = mpsc::unbounded_channel();
