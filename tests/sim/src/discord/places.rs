@@ -200,7 +200,7 @@ impl World {
                     guild.members.retain(|user, _| !self.bots.contains_key(user));
                 }
             }
-            _ => {
+            State::Open | State::Blocked | State::Kicked | State::Gone | State::Archived | State::Locked => {
                 let bots: Vec<u64> = self.bots.keys().copied().collect();
                 for bot in bots {
                     if let Some(guild) = self.guilds.get_mut(&id) {
