@@ -34,6 +34,7 @@ mod options;
 mod people;
 mod places;
 mod reactions;
+mod refused;
 mod request;
 mod routes;
 mod session;

@@ -9,36 +9,9 @@ use serde_json::Value;
 use super::Discord;
 use super::fault::Fault;
 use super::limits::{Limits, seconds};
+pub use super::refused::{Outcome, Refused, refused};
 use super::transcript::Entry;
 use super::world::Stats;
-
-/// Why the control side refuses something; `status` is that of HTTP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    pub status: u16,
-    pub why: String,
-}
-
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.why)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-impl From<super::error::ApiError> for Refused {
-    fn from(error: super::error::ApiError) -> Self {
-        Self { status: error.status, why: error.message }
-    }
-}
-
-pub type Outcome<T> = Result<T, Refused>;
-
-/// A refusal with its status and reason.
-pub fn refused<T>(status: u16, why: impl Into<String>) -> Outcome<T> {
-    Err(Refused { status, why: why.into() })
-}
 
 /// What a person writes; a text too long for one message becomes several. `thread` is a thread's name or number.
 #[derive(Clone, Debug, Default, Deserialize)]
