@@ -135,7 +135,7 @@ impl Discord {
         let mut message = body::of(part);
         message["nonce"] = json!(nonce(key, is_draft));
         message["enforce_nonce"] = json!(true);
-        if let Some(answered) = to.reply_to.as_ref().filter(|_| key.part == 0 && !to.direct) {
+        if let Some(answered) = to.reply_to.as_ref().filter(|_| key.is_first_part() && !to.direct) {
             message["message_reference"] = json!({"message_id": answered, "fail_if_not_exists": false});
         }
         let path = format!("/channels/{}/messages", channel(to));
@@ -161,7 +161,7 @@ impl Discord {
     /// An answer that follows an interaction: the first part takes the place of what was deferred, the others follow it.
     async fn follow(&self, to: &Address, live: &Live, part: &Part, key: &DeliveryKey) -> Result<Receipt, Problem> {
         let is_private = part.audience == Audience::Sender;
-        let is_first = (key.n, key.part) == (0, 0);
+        let is_first = key.n == 0 && key.is_first_part();
         match self.first_of(live).await? {
             First::Deferred(shown) if is_first => {
                 let is_shown_alone = shown == Audience::Sender;
@@ -265,7 +265,7 @@ impl Discord {
     /// Looks for a part of ours: in the answer of the interaction, else among the channel's newest messages by its nonce.
     async fn find(&self, to: &Address, key: &DeliveryKey) -> Sent {
         if let Some(live) = Live::of(&to.private) {
-            if live.is_press || (key.n, key.part) != (0, 0) {
+            if live.is_press || key.n != 0 || !key.is_first_part() {
                 return Err(DeliveryError::Refused(Why::Unsupported));
             }
             return match self.rest.get(&live.original()).await {

@@ -105,7 +105,7 @@ impl Telegram {
 
     async fn post_to(&self, chat: i64, to: &Address, part: &Part, key: &DeliveryKey) -> Result<Receipt, Problem> {
         let (text, mode) = words(part);
-        let place = place(to, key.part == 0);
+        let place = place(to, key.is_first_part());
         let Some(file) = part.files.first() else {
             let mut message = SendMessage::new(ChatId(chat), text).link_preview_options(without_preview());
             message.parse_mode = mode;

@@ -202,6 +202,17 @@ pub struct DeliveryKey {
     pub part: u32,
 }
 
+impl DeliveryKey {
+    /// The part of the message that shows that an answer is in the making: it has a key of its own, since whoever finds
+    /// it has not found the answer.
+    pub const DRAFT: u32 = 1 << 30;
+
+    /// Whether it begins what is delivered: it refers to the message that is answered, and takes the place of a deferral.
+    pub fn is_first_part(&self) -> bool {
+        self.part == 0 || self.part == Self::DRAFT
+    }
+}
+
 impl fmt::Display for DeliveryKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.turn, self.n, self.part)

@@ -24,11 +24,8 @@ const MESSAGE_AFTER: Duration = Duration::from_secs(2);
 
 /// How long a platform may look for a progress message that an earlier life posted.
 const FIND_DEADLINE: Duration = Duration::from_secs(5);
-/// In the key of the progress message: it is none of the answer's parts.
-const DRAFT: u32 = 1 << 30;
-
 pub(crate) fn draft_key(turn: TurnId) -> DeliveryKey {
-    DeliveryKey { turn, n: 0, part: DRAFT }
+    DeliveryKey { turn, n: 0, part: DeliveryKey::DRAFT }
 }
 
 /// What a turn shows of itself.
