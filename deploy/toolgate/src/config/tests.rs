@@ -108,12 +108,13 @@ fn a_literal_secret_is_refused_and_never_repeated() {
     check(
         text,
         expect![[r#"
-        conf/toolgate.yaml:1:14: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-        conf/toolgate.yaml:2:24: 'clients.a.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-        conf/toolgate.yaml:3:33: 'platforms.telegram.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-        conf/toolgate.yaml:3:72: 'platforms.slack.bot_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-        conf/toolgate.yaml:4:47: 'credential_store.x.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-    "#]],
+            conf/toolgate.yaml:1:14: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+            conf/toolgate.yaml:2:24: 'clients.a.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+            conf/toolgate.yaml:3:33: 'platforms.telegram.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+            conf/toolgate.yaml:3:59: 'platforms.slack.app_token' is missing: Socket Mode needs it (or write 'mode: events' with a 'signing_secret')
+            conf/toolgate.yaml:3:72: 'platforms.slack.bot_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+            conf/toolgate.yaml:4:47: 'credential_store.x.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        "#]],
     );
     let all = read(text).unwrap_err().iter().map(ToString::to_string).collect::<String>();
     assert!(!all.contains("sk_live") && !all.contains("123456789"));
@@ -137,13 +138,27 @@ fn a_list_of_accounts_needs_names_of_their_own() {
 fn a_webhook_needs_address_and_secret() {
     check(
         "platforms: { telegram: { token: env:T, mode: webhook, webhook: { url: 'https://h/x', secret: literal } } }",
-        expect![[r#""#]],
+        expect![[r#"
+            conf/toolgate.yaml:1:94: 'platforms.telegram.webhook.secret': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        "#]],
     );
-    check("platforms: { telegram: { token: env:T, mode: webhook } }", expect![[r#""#]]);
-    check("platforms: { telegram: { token: env:T, webhook: { secret: env:S } } }", expect![[r#""#]]);
+    check(
+        "platforms: { telegram: { token: env:T, mode: webhook } }",
+        expect![[r#"
+        conf/toolgate.yaml:1:46: 'platforms.telegram.webhook' is missing: { url: https://…, secret: env:NAME }
+    "#]],
+    );
+    check(
+        "platforms: { telegram: { token: env:T, webhook: { secret: env:S } } }",
+        expect![[r#"
+        conf/toolgate.yaml:1:49: 'platforms.telegram.webhook.url' is missing: the address under which Telegram finds us
+    "#]],
+    );
     check(
         "platforms: { telegram: { token: env:T, mode: polling, webhook: { url: 'https://h/x', secret: env:S } } }",
-        expect![[r#""#]],
+        expect![[r#"
+            conf/toolgate.yaml:1:64: 'platforms.telegram.webhook' has no use where 'mode' is polling
+        "#]],
     );
     let hooked = "platforms: { telegram: { token: env:T, webhook: { url: 'https://h/x/', secret: env:S } } }";
     let config = read(hooked).unwrap().config;
@@ -154,11 +169,30 @@ fn a_webhook_needs_address_and_secret() {
 fn discord_and_slack_say_what_they_need() {
     check(
         "platforms: { discord: { token: env:T, application_id: app, shards: 0, gateway_url: 'http://h' } }",
-        expect![[r#""#]],
+        expect![[r#"
+            conf/toolgate.yaml:1:55: 'platforms.discord.application_id' must be an id: digits, as the Developer Portal shows it
+            conf/toolgate.yaml:1:68: 'platforms.discord.shards' must be a whole number above 0
+            conf/toolgate.yaml:1:84: 'platforms.discord.gateway_url' must be a URL such as ws://127.0.0.1:8080, without a user in it
+        "#]],
     );
-    check("platforms: { slack: { bot_token: env:B } }", expect![[r#""#]]);
-    check("platforms: { slack: { bot_token: env:B, mode: events, app_token: env:A } }", expect![[r#""#]]);
-    check("platforms: { slack: { app_token: env:A } }", expect![[r#""#]]);
+    check(
+        "platforms: { slack: { bot_token: env:B } }",
+        expect![[r#"
+        conf/toolgate.yaml:1:21: 'platforms.slack.app_token' is missing: Socket Mode needs it (or write 'mode: events' with a 'signing_secret')
+    "#]],
+    );
+    check(
+        "platforms: { slack: { bot_token: env:B, mode: events, app_token: env:A } }",
+        expect![[r#"
+        conf/toolgate.yaml:1:21: 'platforms.slack.signing_secret' is missing: with 'mode: events' it proves that Slack is who asks
+    "#]],
+    );
+    check(
+        "platforms: { slack: { app_token: env:A } }",
+        expect![[r#"
+        conf/toolgate.yaml:1:21: 'platforms.slack.bot_token' is missing
+    "#]],
+    );
     let events = "platforms: { slack: { bot_token: env:B, mode: events, signing_secret: env:S } }";
     let config = read(events).unwrap().config;
     assert!(matches!(config.platforms.slack[0].events, SlackEvents::Http { .. }));
