@@ -22,7 +22,8 @@ pub const MOST_TEXT: usize = 2_000;
 /// Most files of a message.
 pub const MOST_FILES: usize = 10;
 
-const RULES: Rules = Rules { is_link: document::links::is_web, is_sent: |_: &FileRef| false };
+/// What is a link here, and what is sent without its bytes.
+pub(crate) const RULES: Rules = Rules { is_link: document::links::is_web, is_sent: |_: &FileRef| false };
 
 /// What a message's request holds of a part.
 #[derive(Debug, Serialize)]

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    body::{Body, Bytes, to_bytes},
-    extract::{FromRequest, Request, State},
+    body::{Bytes, to_bytes},
+    extract::{Request, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Json, Response},
     routing::post,
 };
 use secrecy::ExposeSecret;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use slack_morphism::signature_verifier::SlackEventSignatureVerifier as Verifier;
 use tokio::sync::oneshot;
 
 use crate::{
-    Mode, Slack,
+    Mode, Slack, body,
     inbound::text,
     intake::{Answer, Door},
 };
@@ -40,7 +40,7 @@ async fn receive(State(slack): State<Arc<Slack>>, request: Request) -> Response 
         tracing::warn!(account = slack.account, "a request without a good signature");
         return refuse(StatusCode::UNAUTHORIZED);
     }
-    let Some((door, payload)) = read(&parts.headers, body).await else { return refuse(StatusCode::BAD_REQUEST) };
+    let Some((door, payload)) = read(&parts.headers, &body) else { return refuse(StatusCode::BAD_REQUEST) };
     if text(&payload, "type") == Some("url_verification") {
         return text(&payload, "challenge").unwrap_or_default().to_owned().into_response();
     }
@@ -79,20 +79,10 @@ fn is_signed(slack: &Slack, headers: &HeaderMap, body: &Bytes) -> bool {
     verifier.verify(signature, body, at).is_ok()
 }
 
-/// Events come as JSON; commands as a form, and interactions as JSON in a field of one.
-async fn read(headers: &HeaderMap, body: Bytes) -> Option<(Door, Value)> {
+/// By the kind that its headers name.
+fn read(headers: &HeaderMap, body: &[u8]) -> Option<(Door, Value)> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.starts_with("application/x-www-form-urlencoded") {
-        return Some((Door::Event, serde_json::from_slice(&body).ok()?));
-    }
-    let form = Request::post("/").header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-    let form = form.body(Body::from(body)).ok()?;
-    let axum::Form(fields) = axum::Form::<Vec<(String, String)>>::from_request(form, &()).await.ok()?;
-    if let Some((_, payload)) = fields.iter().find(|(name, _)| name == "payload") {
-        return Some((Door::Interaction, serde_json::from_str(payload).ok()?));
-    }
-    let fields: Map<String, Value> = fields.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-    Some((Door::Command, Value::Object(fields)))
+    body::read(kind, body)
 }
 
 /// Sending it again is of no use.

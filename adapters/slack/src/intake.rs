@@ -13,6 +13,7 @@ use contract::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+pub(crate) use crate::body::Door;
 use crate::{
     Slack,
     forms::{self, Labels},
@@ -32,14 +33,6 @@ const FAREWELL: Duration = Duration::from_secs(3);
 const FORM: Duration = Duration::from_secs(2);
 const LONGEST_SAID: usize = 3_000;
 const MOST_PROMPTS: usize = 4;
-
-/// Which way something came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
-    Event,
-    Command,
-    Interaction,
-}
 
 /// What Slack is to be told.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{api::Api, intake::Intake};
 
 mod api;
+mod body;
 mod forms;
 mod hooks;
 mod hosts;

@@ -25,7 +25,8 @@ pub const MOST_BLOCKS: usize = 50;
 /// Most characters of `text`, once it is escaped.
 pub const MOST_TEXT: usize = 4_000;
 
-const RULES: Rules = Rules { is_link, is_sent: |_: &FileRef| false };
+/// What is a link here, and what is sent without its bytes.
+pub(crate) const RULES: Rules = Rules { is_link, is_sent: |_: &FileRef| false };
 
 /// The messages of a reply, in order. A part with an empty `body` is sent as its plain form.
 pub fn reply(reply: &Reply) -> Vec<Part> {

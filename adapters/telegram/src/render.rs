@@ -31,7 +31,8 @@ pub const BY_ID: &str = "application/x-telegram-file-id";
 /// What stands before a file's id in the handle of a [`contract::FileRef`] of this adapter.
 pub(crate) const HANDLE: &str = "telegram:";
 
-const RULES: Rules = Rules { is_link: document::links::is_web, is_sent: is_ours };
+/// What is a link here, and what is sent without its bytes.
+pub(crate) const RULES: Rules = Rules { is_link: document::links::is_web, is_sent: is_ours };
 
 /// Kind and id of a file on Telegram's servers, as a handle names it behind [`HANDLE`]: one kind cannot be sent as another.
 pub(crate) fn kind_and_id(named: &str) -> (&str, &str) {
