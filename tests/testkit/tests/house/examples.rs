@@ -1,7 +1,7 @@
 //! Every example in the documents is read by the code that it is written for.
 //!
-//! A fence says what it holds: `yaml tool`, `yaml policy`, `yaml tenants`, `yaml labels`, `yaml config` (the last is
-//! read by a test of the binary's crate, which alone knows the configuration).
+//! A fence says what it holds: `yaml tool`, `yaml policy`, `yaml tenants`, `yaml labels`, `yaml config` (read by a
+//! test of the binary's crate, which alone knows the configuration), `yaml slack` (read with what the adapters ask for).
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use tools::Registry;
 use crate::files::documents;
 
 /// A fenced block of a document.
-struct Example {
+pub struct Example {
     /// `docs/TOOLS.md:12`.
-    place: String,
+    pub place: String,
     /// What stands after the fence: `yaml tool`.
-    info: String,
-    text: String,
+    pub info: String,
+    pub text: String,
 }
 
 fn examples() -> Vec<Example> {
     documents().iter().flat_map(|(file, text)| fences(file, text)).collect()
 }
 
-fn fences(file: &str, text: &str) -> Vec<Example> {
+pub fn fences(file: &str, text: &str) -> Vec<Example> {
     let mut found = Vec::new();
     let mut open: Option<Example> = None;
     for (n, line) in text.lines().enumerate() {
@@ -56,7 +56,7 @@ fn of(info: &str) -> Vec<Example> {
 
 #[test]
 fn every_yaml_example_says_what_it_is() {
-    let known = ["yaml tool", "yaml policy", "yaml tenants", "yaml labels", "yaml config"];
+    let known = ["yaml tool", "yaml policy", "yaml tenants", "yaml labels", "yaml config", "yaml slack"];
     for example in examples().iter().filter(|e| e.info.starts_with("yaml") || e.info.starts_with("yml")) {
         assert!(
             known.contains(&example.info.as_str()),

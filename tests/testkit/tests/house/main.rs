@@ -6,6 +6,7 @@ mod examples;
 mod failures;
 mod files;
 mod imports;
+mod platforms;
 mod routes;
 mod sentences;
 
