@@ -25,6 +25,26 @@ impl People {
         methods.as_object().and_then(|all| all.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))).map_or(0, |(_, n)| n.as_u64().unwrap_or_default())
     }
 
+    /// Waits until a command is offered there, where the platform shows them.
+    pub async fn offers(&self, conversation: &str, name: &str) {
+        // In Slack the commands stand in the app's manifest.
+        if self.platform == Platform::Slack {
+            return;
+        }
+        // A conversation is made by its first mention.
+        let _ = self.try_post("conversation", json!({ "name": conversation })).await;
+        let path = format!("menu?conversation={conversation}");
+        let until = std::time::Instant::now() + crate::people::SOON;
+        loop {
+            let menu = self.get(&path).await;
+            if menu["commands"].to_string().contains(&format!("\"{name}\"")) {
+                return;
+            }
+            assert!(std::time::Instant::now() < until, "'{name}' is not offered: {menu}");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+
     /// Something goes wrong with a message that is posted.
     pub async fn posting_fault(&self, mut fault: Value) {
         fault["method"] = json!(self.posting());
@@ -80,6 +100,48 @@ impl People {
         }
     }
 
+    /// An emoji that asks for nothing.
+    pub fn thumb(&self) -> &'static str {
+        match self.platform {
+            Platform::Slack => "thumbsup",
+            _ => "👍",
+        }
+    }
+
+    /// How often commands were registered.
+    pub async fn registrations(&self) -> u64 {
+        let methods = self.stats().await["methods"].clone();
+        let is_one = |name: &str| name.eq_ignore_ascii_case("setMyCommands") || name.starts_with("PUT ") && name.ends_with("commands");
+        methods.as_object().map_or(0, |all| all.iter().filter(|(name, _)| is_one(name)).filter_map(|(_, n)| n.as_u64()).sum())
+    }
+
+    /// A press that nobody made, as the platform would bring it; whether it was brought.
+    pub async fn forge(&self, user: &str, on: &crate::Entry, data: &str) -> bool {
+        let message = on.message.clone().unwrap_or_default();
+        let chat = on.chat.clone().unwrap_or_default();
+        let event = match self.platform {
+            Platform::Discord => json!({ "t": "INTERACTION_CREATE", "d": {
+                "id": "1234567890123456", "application_id": "123456789012345678", "type": 3, "token": "forged", "version": 1,
+                "channel_id": chat, "user": { "id": "4040404040404040", "username": user, "discriminator": "0" },
+                "message": { "id": message, "channel_id": chat }, "data": { "custom_id": data, "component_type": 2 },
+            } }),
+            Platform::Telegram => json!({ "callback_query": {
+                "id": "forged", "from": { "id": 404_040, "is_bot": false, "first_name": user }, "chat_instance": "1", "data": data,
+                "message": { "message_id": message.parse::<i64>().unwrap_or_default(), "date": 1,
+                    "chat": { "id": chat.parse::<i64>().unwrap_or_default(), "type": "private", "first_name": "ann" }, "text": "x" },
+            } }),
+            _ => json!({ "type": "block_actions", "user": { "id": "U0FORGED", "name": user }, "trigger_id": format!("forged.{data}"),
+                "team": { "id": "T1" }, "channel": { "id": chat }, "container": { "type": "message", "message_ts": message, "channel_id": chat },
+                "message": { "ts": message }, "actions": [{ "action_id": "0", "type": "button", "value": data, "action_ts": "1.1" }] }),
+        };
+        self.raw(event).await
+    }
+
+    /// Somebody takes a message away.
+    pub async fn remove(&self, conversation: &str, message: &str) {
+        self.post("remove", json!({ "conversation": conversation, "message": crate::people::as_id(message) })).await;
+    }
+
     /// A public payload as events of this platform.
     pub fn as_events(&self, payload: Value) -> Vec<Value> {
         let several = match payload {
@@ -110,6 +172,7 @@ impl People {
                 let named = |what: &str| json!({ what: one });
                 ["message", "edited_message", "callback_query", "message_reaction", "my_chat_member"].map(named).into()
             }
+            _ if matches!(one["type"].as_str(), Some("hello" | "disconnect")) => Vec::new(),
             _ => vec![one],
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 /// How long something may take to be seen.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(10);
 
 /// One thing that happened in a conversation, as a person sees it.
 #[derive(Debug, Clone, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Entry {
     pub n: u64,
     #[serde(default)]
     pub conversation: String,
+    /// The platform's id of the conversation.
+    #[serde(default, deserialize_with = "id")]
+    pub chat: Option<String>,
     pub by: String,
     #[serde(default)]
     pub user: Option<String>,
@@ -264,7 +267,7 @@ impl People {
 }
 
 /// An id as the platform's control side takes it.
-fn as_id(id: &str) -> Value {
+pub(crate) fn as_id(id: &str) -> Value {
     id.parse::<i64>().map_or_else(|_| Value::from(id), |number| match id.len() {
         // Telegram's are small numbers; Discord's are text, since they are too large for a number of JavaScript.
         1..=12 => Value::from(number),

@@ -1,11 +1,11 @@
 //! A simulator, an adapter and the core, in a runtime of their own that can be killed as a process is.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use contract::{
     Message, Outlet, Platform, Source, Stopped, TurnId, ids::PARTITIONS, records::Stores, seams::Condition,
 };
-use dispatch::{Gateway, Settings};
+use dispatch::{Gateway, Settings, Snapshot};
 use endpoints::{Endpoints, Native};
 use testkit::{Gate, Ground, Hook, Setup, StoreKind, hook::HookedOutlet};
 use tokio::{
@@ -37,6 +37,8 @@ pub struct Options {
     pub beside: Vec<Platform>,
     /// Whether a start waits until the adapters are connected.
     pub waits: bool,
+    /// Whether several processes live at once.
+    pub side_by_side: bool,
 }
 
 impl Default for Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             simulators: Box::new(|_| ()),
             beside: Vec::new(),
             waits: true,
+            side_by_side: false,
         }
     }
 }
@@ -158,6 +161,17 @@ impl Stage {
         self.second = Some(self.begin(None).await);
     }
 
+    /// The stores for one more life. Processes that live side by side have names of which nobody knows that they ended.
+    fn opening(&self) -> Pin<Box<dyn Future<Output = Stores> + Send>> {
+        if !self.options.side_by_side {
+            return Box::pin(self.ground.opening());
+        }
+        let owner = format!("process-{}", TurnId::new());
+        let url = self.ground.url();
+        let options = store::Options { owner, ..store::Options::default() };
+        Box::pin(async move { store::open(&url, options).await.expect("the store opens") })
+    }
+
     /// The other process is the only one from now on.
     pub fn second_goes_on_alone(&mut self) {
         self.life = self.second.take();
@@ -165,7 +179,7 @@ impl Stage {
 
     async fn begin(&self, hook: Option<Arc<dyn Hook>>) -> Life {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts");
-        let (opening, options) = (self.ground.opening(), self.options.clone());
+        let (opening, options) = (self.opening(), self.options.clone());
         let (url, gate) = (self.url.clone(), self.gate.clone());
         let platforms: Vec<Platform> = [self.platform].into_iter().chain(self.options.beside.iter().copied()).collect();
         let intake = CancellationToken::new();
@@ -237,11 +251,14 @@ impl Stage {
         of(&self.second.as_ref().expect("it goes on").gateway, self.platform)
     }
 
-    /// New policies and tools take the place of the old ones.
-    pub fn swap(&mut self, policies: &[(String, String)]) {
+    /// Another policy of the platform takes the place of the old one.
+    pub fn swap(&mut self, policy: (String, String)) {
+        let mut policies: Vec<_> = CHATS.into_iter().map(testkit::allow_lab).collect();
+        policies.retain(|(file, _)| *file != policy.0);
+        policies.push(policy);
+        let policies = &policies;
         self.generation += 1;
-        let endpoints = Endpoints::new().native("gate", self.gate.clone());
-        let snapshot = Setup::snapshot(testkit::TOOLS, policies, endpoints, self.generation);
+        let snapshot = snapshot(&self.options, policies, self.gate.clone(), self.generation);
         self.gateway().swap(snapshot);
     }
 
@@ -277,6 +294,13 @@ impl Stage {
         self.start().await;
     }
 
+    /// Ends it where it stands; what is blamed on purpose is not looked at.
+    pub async fn kill_and_end(mut self) {
+        self.kill();
+        self.simulators.cancel();
+        self.sim.join().await;
+    }
+
     /// Ends the stage; the platform must have found nothing to blame.
     pub async fn end(self) {
         self.end_but_for(&[]).await;
@@ -298,6 +322,8 @@ fn of(gateway: &Gateway, platform: Platform) -> Vec<Condition> {
     let name = platform.to_string();
     all.into_iter().filter(|(part, _)| part.starts_with(&name)).map(|(_, condition)| condition).collect()
 }
+
+const CHATS: [Platform; 3] = [Platform::Discord, Platform::Telegram, Platform::Slack];
 
 /// How long an adapter may take to stop.
 const STOP: Duration = Duration::from_secs(10);
@@ -323,21 +349,24 @@ impl Drop for Life {
 }
 
 fn gateway(stores: Stores, options: &Options, gate: Gate, generation: u64) -> Gateway {
-    let chats = [Platform::Discord, Platform::Telegram, Platform::Slack];
-    let mut policies: Vec<_> = chats.into_iter().map(testkit::allow_lab).collect();
+    let mut policies: Vec<_> = CHATS.into_iter().map(testkit::allow_lab).collect();
     policies.retain(|(file, _)| options.policies.iter().all(|(other, _)| other != file));
     policies.extend(options.policies.iter().cloned());
+    Gateway::open(dispatch::Options {
+        stores,
+        snapshot: snapshot(options, &policies, gate, generation),
+        settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
+        planner: None,
+    })
+}
+
+fn snapshot(options: &Options, policies: &[(String, String)], gate: Gate, generation: u64) -> Snapshot {
     let tools = format!("{}{}", testkit::TOOLS, options.tools);
     let mut endpoints = Endpoints::new().native("gate", gate);
     for (name, native) in &options.natives {
         endpoints = endpoints.native(name.clone(), Shared(native.clone()));
     }
-    Gateway::open(dispatch::Options {
-        stores,
-        snapshot: Setup::snapshot(&tools, &policies, endpoints, generation),
-        settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
-        planner: None,
-    })
+    Setup::snapshot(&tools, policies, endpoints, generation)
 }
 
 /// A function that several lives call.

@@ -32,7 +32,15 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
+mod connection;
+mod delivery;
+mod gates;
 mod hearing;
+mod places;
+mod pressing;
+mod showing;
+mod table;
+mod tools;
 
 /// The last part of a module's path.
 const fn last(path: &'static str) -> &'static str {
@@ -44,4 +52,12 @@ const fn last(path: &'static str) -> &'static str {
     path.split_at(at).1
 }
 
-const MODULES: &[Module] = &[hearing::MODULE];
+const MODULES: &[Module] = &[
+    hearing::MODULE,
+    delivery::MODULE,
+    connection::MODULE,
+    pressing::MODULE,
+    showing::MODULE,
+    places::MODULE,
+    gates::MODULE,
+];
