@@ -84,13 +84,13 @@ struct Eyes {
 
 impl Eyes {
     fn open(paths: &[PathBuf], signal: &SyncSender<()>) -> io::Result<Self> {
-        let native = RecommendedWatcher::new(teller(signal.clone()), Config::default())
+        let native = RecommendedWatcher::new(teller(signal.clone(), paths), Config::default())
             .map(|watcher| Box::new(watcher) as Box<dyn Watcher + Send>);
         let native = native.and_then(|watcher| Self::on(watcher, paths));
         let eyes = native.or_else(|error| {
             tracing::warn!(cause = %error, "files are looked at every two seconds: the system does not tell of changes");
             let config = Config::default().with_poll_interval(POLL).with_compare_contents(true);
-            let watcher = PollWatcher::new(teller(signal.clone()), config)?;
+            let watcher = PollWatcher::new(teller(signal.clone(), paths), config)?;
             Self::on(Box::new(watcher), paths)
         });
         eyes.map_err(io::Error::other)
@@ -130,15 +130,35 @@ impl Eyes {
     }
 }
 
-fn teller(signal: SyncSender<()>) -> impl FnMut(notify::Result<Event>) + Send + 'static {
+fn teller(signal: SyncSender<()>, paths: &[PathBuf]) -> impl FnMut(notify::Result<Event>) + Send + 'static {
+    let paths: Vec<_> = paths.iter().map(|path| absolute(path)).collect();
     move |event| {
-        // Reading the files must not look like a change of them.
-        let is_change = !matches!(event, Ok(Event { kind: EventKind::Access(_), .. }));
+        let is_change = match &event {
+            // Reading the files must not look like a change of them.
+            Ok(Event { kind: EventKind::Access(_), .. }) => false,
+            Ok(event) => concerns(event, &paths),
+            Err(_) => true,
+        };
         if is_change {
             // Full means that a change is about to be told anyway.
             let _ = signal.try_send(());
         }
     }
+}
+
+/// A file's folder tells of its neighbours too: a database beside the tools is written all the time.
+fn concerns(event: &Event, paths: &[PathBuf]) -> bool {
+    let is_ours = |changed: &PathBuf| {
+        let changed = absolute(changed);
+        // Mounted configuration is replaced by a link to a hidden folder, under names that begin with two dots.
+        let is_mounted = changed.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".."));
+        is_mounted || paths.iter().any(|path| changed.starts_with(path) || path.starts_with(&changed))
+    };
+    event.paths.is_empty() || event.paths.iter().any(is_ours)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn existing_parent(path: &Path) -> PathBuf {

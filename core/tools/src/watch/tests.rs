@@ -60,3 +60,20 @@ fn reading_is_no_change() {
     }
     assert!(told.recv_timeout(QUIET * 3).is_err());
 }
+
+#[test]
+fn what_stands_beside_a_watched_file_does_not_count() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("a.yaml");
+    fs::write(&file, "one").unwrap();
+    let (tell, told) = channel();
+    let _watch = watch(std::slice::from_ref(&file), move || tell.send(()).unwrap());
+    fs::write(folder.path().join("toolgate.db-wal"), "busy").unwrap();
+    assert!(told.recv_timeout(QUIET * 3).is_err(), "the neighbour is not ours");
+    // Replaced, and named by a mounted folder's link.
+    fs::write(folder.path().join("next"), "two").unwrap();
+    fs::rename(folder.path().join("next"), &file).unwrap();
+    told.recv_timeout(PATIENCE).unwrap();
+    fs::write(folder.path().join("..data"), "").unwrap();
+    told.recv_timeout(PATIENCE).unwrap();
+}
