@@ -68,9 +68,13 @@ fn every_configuration_in_the_documents_is_one() {
 fn every_key_of_the_configuration_is_documented() {
     let page = std::fs::read_to_string(root().join("docs/CONFIGURATION.md")).unwrap();
     let words: Vec<_> = page.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-    for text in
-        ["qqqqqqqqqq: 1", "limits: { qqqqqqqqqq: 1 }", "platforms: { telegram: { qqqqqqqqqq: 1, token: env:A } }"]
-    {
+    for text in [
+        "qqqqqqqqqq: 1",
+        "limits: { qqqqqqqqqq: 1 }",
+        "platforms: { discord: { qqqqqqqqqq: 1, token: env:A } }",
+        "platforms: { telegram: { qqqqqqqqqq: 1, token: env:A } }",
+        "platforms: { slack: { qqqqqqqqqq: 1, bot_token: env:A, app_token: env:B } }",
+    ] {
         let errors = config::parse(None, text, []).expect_err("the key is unknown");
         let known = errors.iter().find_map(|error| error.hint.as_deref()?.strip_prefix("known here: "));
         for key in known.expect("the known keys are said").split(", ") {
