@@ -9,6 +9,8 @@
 
 pub mod control;
 pub mod discord;
+mod files;
+mod refused;
 pub mod server;
 pub mod slack;
 pub mod socket;

@@ -29,7 +29,7 @@ impl User {
     pub fn json(&self) -> Value {
         json!({
             "id": self.id.to_string(), "username": self.name.to_lowercase(), "discriminator": "0", "avatar": null,
-            "global_name": self.name, "bot": self.bot, "system": false, "public_flags": 0, "flags": 0, "banner": null, "accent_color": null,
+            "global_name": self.name, "bot": self.bot, "system": false, "public_flags": 0, "flags": 0, "banner": null, "accent_color": null, "primary_guild": null,
         })
     }
 }
@@ -50,7 +50,7 @@ impl Bot {
     pub fn json(&self) -> Value {
         json!({
             "id": self.id.to_string(), "username": self.name, "discriminator": "0000", "avatar": null, "global_name": null,
-            "bot": true, "system": false, "public_flags": 0, "flags": 0, "banner": null, "accent_color": null,
+            "bot": true, "system": false, "public_flags": 0, "flags": 0, "banner": null, "accent_color": null, "primary_guild": null,
         })
     }
 

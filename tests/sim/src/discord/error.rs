@@ -149,6 +149,12 @@ impl Form {
     }
 }
 
+impl From<ApiError> for crate::refused::Refused {
+    fn from(error: ApiError) -> Self {
+        Self { status: error.status, why: error.message }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,11 @@
 //! Files in both directions, kept in memory up to a sum and served at addresses that are signed and expire.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::ids::{digest, now_ms};
+use crate::files::{Shelf, Stored, dimensions};
 
-/// How much is kept in all; the oldest files are forgotten first.
-const KEPT_BYTES: usize = 256 * 1024 * 1024;
-const KEPT_FILES: usize = 10_000;
 /// An address holds for a day.
 const HOLDS_SECONDS: u64 = 86_400;
 
@@ -25,24 +21,17 @@ pub struct File {
     pub description: Option<String>,
 }
 
-#[derive(Debug, Default)]
-pub struct Files {
-    kept: VecDeque<File>,
-    total: usize,
+pub type Files = Shelf<File>;
+
+impl Stored for File {
+    fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
 }
 
 impl Files {
-    pub fn add(&mut self, file: File) {
-        self.total += file.bytes.len();
-        self.kept.push_back(file);
-        while self.total > KEPT_BYTES || self.kept.len() > KEPT_FILES {
-            let Some(old) = self.kept.pop_front() else { break };
-            self.total -= old.bytes.len();
-        }
-    }
-
     pub fn get(&self, id: u64) -> Option<&File> {
-        self.kept.iter().find(|file| file.id == id)
+        self.find(|file| file.id == id)
     }
 
     /// The file of an address, if its signature is right and it has not expired.
@@ -77,19 +66,10 @@ impl File {
             out["description"] = json!(description);
         }
         if self.mime.starts_with("image/") {
-            let (width, height) = self.dimensions();
+            let (width, height) = dimensions(&self.bytes);
             (out["width"], out["height"]) = (json!(width), json!(height));
         }
         out
-    }
-
-    fn dimensions(&self) -> (u32, u32) {
-        let number =
-            |from: usize| self.bytes.get(from..from + 4).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes);
-        match (self.bytes.starts_with(b"\x89PNG"), number(16), number(20)) {
-            (true, Some(width), Some(height)) => (width, height),
-            _ => (800, 600),
-        }
     }
 }
 
@@ -109,30 +89,6 @@ pub fn mime(name: &str) -> &'static str {
         Some("ogg") => "audio/ogg",
         _ => "application/octet-stream",
     }
-}
-
-/// Reads base64 of either alphabet, padded or not.
-pub fn base64(code: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(code.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0);
-    for c in code.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=') {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6) | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
-        }
-    }
-    Some(out)
 }
 
 #[cfg(test)]
@@ -161,12 +117,5 @@ mod tests {
         assert!(files.at(7, &part("ex"), &part("hm")).is_some());
         assert!(files.at(7, &part("is"), &part("hm")).is_none());
         assert!(files.at(7, &part("ex"), "0").is_none());
-    }
-
-    #[test]
-    fn base64_is_read_in_both_alphabets() {
-        assert_eq!(base64("MTIz").as_deref(), Some(b"123".as_slice()));
-        assert_eq!(base64("-_8=").as_deref(), base64("+/8").as_deref());
-        assert_eq!(base64("?"), None);
     }
 }

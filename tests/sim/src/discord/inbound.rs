@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::cast::{FORUM, Message, User};
 use super::draft::{keep_file, snapshot};
 use super::fault::{Fault, Kind as FaultKind};
-use super::files::{base64, mime};
+use super::files::mime;
 use super::ids::{now_ms, stamp};
 use super::mentions;
 use super::people::{Edit, NewFile, Outcome, React, Refused, Said, Say, Typing, refused};
@@ -15,6 +15,7 @@ use super::session::Order;
 use super::show;
 use super::transcript::{By, Entry, Kind};
 use super::world::World;
+use crate::files::content;
 
 /// A person writes at most this many characters at once.
 const PAGE: usize = 2_000;
@@ -163,11 +164,7 @@ impl World {
 
     /// Keeps a file that a person sends and gives its object.
     pub fn store(&mut self, channel: u64, file: &NewFile) -> Outcome<Value> {
-        let bytes = match (&file.base64, &file.text) {
-            (Some(code), _) => base64(code).ok_or_else(|| Refused { status: 400, why: "files: not base64".into() })?,
-            (None, Some(text)) => text.clone().into_bytes(),
-            (None, None) => Vec::new(),
-        };
+        let bytes = content(file.base64.as_deref(), file.text.as_deref())?;
         let kind = file.mime.clone().unwrap_or_else(|| mime(&file.name).to_owned());
         Ok(keep_file(self, channel, file.name.clone(), kind, bytes.into(), file.size, None))
     }

@@ -51,9 +51,10 @@ pub fn application(world: &mut World, asked: &Asked<'_>) -> Answer {
         200,
         json!({
             "id": bot.id.to_string(), "name": bot.name, "icon": null, "description": "", "summary": "", "type": null, "rpc_origins": [],
-            "bot_public": true, "bot_require_code_grant": false, "bot": bot.json(), "terms_of_service_url": null, "privacy_policy_url": null,
-            "owner": owner, "verify_key": "0".repeat(64), "team": null, "flags": world.application_flags(), "hook": true,
-            "approximate_guild_count": world.guilds.len(), "approximate_user_install_count": 0, "redirect_uris": [], "tags": [],
+            "bot_public": true, "bot_require_code_grant": false, "bot": bot.json(),
+            "owner": owner, "verify_key": "0".repeat(64), "team": null, "flags": world.application_flags(), "flags_new": world.application_flags().to_string(), "hook": true,
+            "approximate_guild_count": world.guilds.len(), "approximate_user_install_count": 0,
+            "approximate_user_authorization_count": 0, "explicit_content_filter": 0, "eligible_oauth2_scopes": [], "redirect_uris": [], "tags": [],
             "interactions_endpoint_url": null, "role_connections_verification_url": null, "event_webhooks_url": null,
             "event_webhooks_status": 1, "event_webhooks_types": [], "integration_types_config": {"0": {}},
         }),

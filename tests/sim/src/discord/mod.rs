@@ -34,7 +34,6 @@ mod options;
 mod people;
 mod places;
 mod reactions;
-mod refused;
 mod request;
 mod routes;
 mod session;

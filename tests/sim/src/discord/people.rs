@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::Discord;
 use super::fault::Fault;
 use super::limits::{Limits, seconds};
-pub use super::refused::{Outcome, Refused, refused};
 use super::transcript::Entry;
 use super::world::Stats;
+pub use crate::refused::{Outcome, Refused, refused};
 
 /// What a person writes; a text too long for one message becomes several. `thread` is a thread's name or number.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -125,7 +125,7 @@ impl World {
         if parts.len() != 3 || !parts.iter().all(legal) || !known {
             return None;
         }
-        let id = super::files::base64(parts[0])
+        let id = crate::files::base64(parts[0])
             .and_then(|bytes| String::from_utf8(bytes).ok()?.parse().ok())
             .filter(|id| *id > 0)
             .unwrap_or_else(|| digest(&format!("bot:{}", parts[0])));

@@ -1,16 +1,13 @@
 //! Files in both directions, kept in memory up to a sum.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::cast::{id, now};
 use super::transcript::FileSeen;
-
-/// How much is kept in all; the oldest files are forgotten first.
-const KEPT_BYTES: usize = 256 * 1024 * 1024;
-const KEPT_FILES: usize = 10_000;
+use crate::files::{KEPT_FILES, Shelf, Stored};
 
 #[derive(Clone, Debug)]
 pub struct File {
@@ -28,11 +25,16 @@ pub struct File {
 
 #[derive(Debug, Default)]
 pub struct Files {
-    kept: VecDeque<File>,
-    total: usize,
+    kept: Shelf<File>,
     made: u64,
     /// Announced uploads whose bytes have not come yet.
     awaited: BTreeSet<String>,
+}
+
+impl Stored for File {
+    fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
 }
 
 impl Files {
@@ -48,27 +50,26 @@ impl Files {
             user: user.to_owned(),
             shared: Vec::new(),
         };
-        self.total += file.bytes.len();
-        self.kept.push_back(file.clone());
-        while self.total > KEPT_BYTES || self.kept.len() > KEPT_FILES {
-            let Some(old) = self.kept.pop_front() else { break };
-            self.total -= old.bytes.len();
-        }
+        self.kept.add(file.clone());
         file
     }
 
     pub fn get(&self, id: &str) -> Option<&File> {
-        self.kept.iter().rev().find(|file| file.id == id)
+        self.kept.find(|file| file.id == id)
     }
 
-    pub fn get_mut(&mut self, id: &str) -> Option<&mut File> {
-        self.kept.iter_mut().rev().find(|file| file.id == id)
+    /// Notes that a file was shared somewhere.
+    pub fn share(&mut self, id: &str, channel: &str) {
+        self.change(id, |file| file.shared.push(channel.to_owned()));
+    }
+
+    /// Changes a file, if there is that one.
+    pub fn change<T>(&mut self, id: &str, change: impl FnOnce(&mut File) -> T) -> Option<T> {
+        self.kept.change(|file| file.id == id, change)
     }
 
     pub fn remove(&mut self, id: &str) -> bool {
-        let Some(at) = self.kept.iter().position(|file| file.id == id) else { return false };
-        self.total -= self.kept.remove(at).map_or(0, |file| file.bytes.len());
-        true
+        self.kept.remove(|file| file.id == id)
     }
 
     pub fn await_bytes(&mut self, id: &str) {
@@ -86,10 +87,7 @@ impl Files {
     /// Fills a file that was announced before its bytes came.
     pub fn fill(&mut self, id: &str, bytes: Bytes) {
         self.awaited.remove(id);
-        self.total += bytes.len();
-        if let Some(file) = self.get_mut(id) {
-            file.bytes = bytes;
-        }
+        self.change(id, |file| file.bytes = bytes);
     }
 
     pub fn seen(&self, ids: &[String]) -> Vec<FileSeen> {

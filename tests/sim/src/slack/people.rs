@@ -12,12 +12,8 @@ use super::fault::Fault;
 use super::limits::Limits;
 use super::transcript::Entry;
 use super::world::Stats;
-pub use crate::telegram::{NewFile, Outcome, Refused};
-
-/// A refusal with its status and reason.
-pub fn refused<T>(status: u16, why: impl Into<String>) -> Outcome<T> {
-    Err(Refused { status, why: why.into() })
-}
+pub use crate::refused::{Outcome, Refused, refused};
+pub use crate::telegram::NewFile;
 
 /// What a person writes. `thread` is a message's `ts`, or a name of the test's own: its first use makes the root, of which nobody is told.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -10,6 +10,7 @@ use super::text::mrkdwn;
 use super::transcript::{By, Entry, Kind};
 use super::update::wire;
 use super::world::World;
+use crate::files::content;
 
 /// What a person can type into one message; longer texts become several.
 const PAGE: usize = 12_000;
@@ -93,7 +94,7 @@ impl World {
     fn arrive(&mut self, channel: &str, message: Message, user: &User) -> Said {
         let ts = message.ts.clone();
         for file in &message.files {
-            self.files.get_mut(file).into_iter().for_each(|file| file.shared.push(channel.to_owned()));
+            self.files.share(file, channel);
         }
         self.keep(channel, message);
         self.stats.received += 1;
@@ -118,11 +119,7 @@ impl World {
     }
 
     fn store(&mut self, file: &NewFile, user: &User) -> Outcome<File> {
-        let bytes = match (&file.base64, &file.text) {
-            (Some(code), _) => base64(code).ok_or_else(|| Refused { status: 400, why: "files: not base64".into() })?,
-            (None, Some(text)) => text.clone().into_bytes(),
-            (None, None) => Vec::new(),
-        };
+        let bytes = content(file.base64.as_deref(), file.text.as_deref())?;
         let mime = file.mime.clone().unwrap_or_else(|| "application/octet-stream".into());
         Ok(self.files.add(&file.name, &mime, bytes.into(), file.size, &user.id))
     }
@@ -178,28 +175,4 @@ fn pages(text: &str) -> Vec<&str> {
     }
     out.push(&text[start..]);
     out
-}
-
-/// Reads base64, padded or not.
-fn base64(code: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(code.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0);
-    for c in code.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=') {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6) | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
-        }
-    }
-    Some(out)
 }

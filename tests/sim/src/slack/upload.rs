@@ -92,11 +92,13 @@ pub fn complete(world: &mut World, asked: &Asked<'_>) -> Result<Value, ApiError>
         if world.files.awaited(id).is_some() {
             return Err(ApiError::broken("file_not_uploaded"));
         }
-        let file = world.files.get_mut(id).ok_or_else(|| ApiError::new("file_not_found"))?;
-        if let Some(title) = wanted["title"].as_str() {
-            file.title = title.to_owned();
-        }
-        file.mime = mime(&file.name, &file.bytes).to_owned();
+        let completed = world.files.change(id, |file| {
+            if let Some(title) = wanted["title"].as_str() {
+                file.title = title.to_owned();
+            }
+            file.mime = mime(&file.name, &file.bytes).to_owned();
+        });
+        completed.ok_or_else(|| ApiError::new("file_not_found"))?;
         ids.push(id.to_owned());
     }
     if asked.params.json("blocks").ok().flatten().is_some_and(|blocks| blocks.to_string().contains("\"markdown\"")) {
@@ -129,7 +131,7 @@ fn share(world: &mut World, asked: &Asked<'_>, wanted: &str, ids: &[String]) -> 
     message.files = ids.to_vec();
     message.subtype = Some("file_share");
     for id in ids {
-        world.files.get_mut(id).into_iter().for_each(|file| file.shared.push(channel.clone()));
+        world.files.share(id, &channel);
     }
     post_message(world, asked, &channel, message);
     Ok(())

@@ -1,14 +1,11 @@
 //! Files in both directions, kept in memory up to a sum.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
+use crate::files::{Shelf, Stored, dimensions};
 
-/// How much is kept in all; the oldest files are forgotten first.
-const KEPT_BYTES: usize = 256 * 1024 * 1024;
 /// A bot may download at most this.
 pub const MAX_DOWNLOAD: u64 = 20_000_000;
 /// A bot may upload at most this, and a photo of at most the other.
@@ -74,9 +71,14 @@ impl FileKind {
 
 #[derive(Debug, Default)]
 pub struct Files {
-    kept: VecDeque<File>,
-    total: usize,
+    kept: Shelf<File>,
     made: u64,
+}
+
+impl Stored for File {
+    fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
 }
 
 impl Files {
@@ -100,21 +102,16 @@ impl Files {
             bytes,
             kind,
         };
-        self.total += file.bytes.len();
-        self.kept.push_back(file.clone());
-        while self.total > KEPT_BYTES || self.kept.len() > 10_000 {
-            let Some(old) = self.kept.pop_front() else { break };
-            self.total -= old.bytes.len();
-        }
+        self.kept.add(file.clone());
         file
     }
 
     pub fn by_id(&self, id: &str) -> Option<&File> {
-        self.kept.iter().find(|file| file.id == id)
+        self.kept.find(|file| file.id == id)
     }
 
     pub fn by_path(&self, path: &str) -> Option<&File> {
-        self.kept.iter().find(|file| file.path == path)
+        self.kept.find(|file| file.path == path)
     }
 
     /// What `getFile` answers.
@@ -163,7 +160,7 @@ impl File {
 
     /// A photo in its sizes.
     fn photo(&self, common: &Value) -> Value {
-        let (width, height) = self.dimensions();
+        let (width, height) = dimensions(&self.bytes);
         let scale = 90.0 / f64::from(width.max(height).max(90));
         let mut small =
             json!({"width": (f64::from(width) * scale) as u32, "height": (f64::from(height) * scale) as u32});
@@ -180,15 +177,6 @@ impl File {
             || bytes.starts_with(b"\xff\xd8\xff")
             || bytes.starts_with(b"GIF8")
             || bytes.get(8..12) == Some(b"WEBP")
-    }
-
-    fn dimensions(&self) -> (u32, u32) {
-        let number =
-            |from: usize| self.bytes.get(from..from + 4).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes);
-        match (self.bytes.starts_with(b"\x89PNG"), number(16), number(20)) {
-            (true, Some(width), Some(height)) => (width, height),
-            _ => (800, 600),
-        }
     }
 }
 

@@ -6,11 +6,12 @@ use super::cast::{Author, Chat, ChatKind, Message, User, now, pages};
 use super::fault::{Fault, Kind as FaultKind};
 use super::files::{File, FileKind};
 use super::markup;
-use super::people::{Edit, NewFile, Outcome, Press, Refused, Said, Say, refused};
+use super::people::{Edit, NewFile, Outcome, Press, Said, Say, refused};
 use super::send::seen;
 use super::text::{Entity, Formatted, units};
 use super::transcript::{By, Entry, Kind, now_ms};
 use super::world::{KEPT_UPDATES, Press as Waiting, World};
+use crate::files::content;
 
 impl World {
     pub fn deliver(&mut self, kind: &'static str, chat: i64, message: i64) -> (Option<i64>, Value) {
@@ -139,11 +140,7 @@ impl World {
     }
 
     fn store(&mut self, file: &NewFile) -> Outcome<File> {
-        let bytes = match (&file.base64, &file.text) {
-            (Some(code), _) => base64(code).ok_or_else(|| Refused { status: 400, why: "files: not base64".into() })?,
-            (None, Some(text)) => text.clone().into_bytes(),
-            (None, None) => Vec::new(),
-        };
+        let bytes = content(file.base64.as_deref(), file.text.as_deref())?;
         let mime = file.mime.clone().unwrap_or_else(|| "application/octet-stream".into());
         let is_photo = mime.starts_with("image/") && File::is_picture(&bytes);
         let kind = file.kind.unwrap_or(if is_photo { FileKind::Photo } else { FileKind::Document });
@@ -298,28 +295,4 @@ pub fn person_entry(chat: &Chat, user: &User, kind: Kind) -> Entry {
     let mut entry = Entry::new(&chat.name, chat.wire, By::User, kind);
     entry.user = Some(user.name.clone());
     entry
-}
-
-/// Reads base64, padded or not.
-fn base64(code: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(code.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0);
-    for c in code.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=') {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6) | u32::from(value);
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held) as u8);
-            bits &= (1 << held) - 1;
-        }
-    }
-    Some(out)
 }

@@ -15,12 +15,6 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-impl From<super::error::ApiError> for Refused {
-    fn from(error: super::error::ApiError) -> Self {
-        Self { status: error.status, why: error.message }
-    }
-}
-
 pub type Outcome<T> = Result<T, Refused>;
 
 /// A refusal with its status and reason.
