@@ -2,7 +2,7 @@
 
 const element = document.getElementById("config");
 export const config = Object.assign(
-  { gateway: "", simulators: "", panes: [{ platform: "telegram", title: "Telegram", bot: "Toolgate" }], people: ["you", "mia", "chen"] },
+  { gateway: "", simulators: "", panes: [{ platform: "telegram", title: "Telegram", bot: "Toolgate" }], people: [{ name: "you", language: "en" }] },
   JSON.parse(element.textContent || "{}"),
 );
 
@@ -33,12 +33,23 @@ export function simulator(platform) {
   const base = `${config.simulators}/control/${platform}`;
   return {
     say: (what) => post(`${base}/say`, what),
-    menu: () => ask(`${base}/menu`),
+    menu: (conversation) => ask(`${base}/menu?conversation=${encodeURIComponent(conversation)}`),
+    complete: (what) => post(`${base}/autocomplete`, what),
     command: (what) => post(`${base}/command`, what),
     press: (what) => post(`${base}/press`, what),
     submit: (what) => post(`${base}/submit`, what),
     react: (what) => post(`${base}/react`, what),
+    edit: (what) => post(`${base}/edit`, what),
+    remove: (what) => post(`${base}/remove`, what),
+    file: (id) => `${base}/file?id=${encodeURIComponent(id)}`,
     transcript: async (after = 0) => (await ask(`${base}/transcript?after=${after}`)).entries || [],
     watch: (after) => new EventSource(`${base}/transcript/events?after=${after}`),
   };
+}
+
+/** A person's language as the platform's client reports it. */
+export function language(platform, name) {
+  const chinese = config.people.find((one) => one.name === name)?.language === "zh";
+  if (platform === "telegram") return chinese ? "zh-hans" : "en";
+  return chinese ? "zh-CN" : "en-US";
 }

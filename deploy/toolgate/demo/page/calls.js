@@ -66,7 +66,7 @@ function row(turn) {
   const tone = toneOf(turn);
   const asked = turn.asked || turn.args || (turn.tools || []).join(", ") || "a turn";
   // A number tells a person nothing.
-  const sender = turn.sender?.name || (/^\d+$/.test(turn.sender?.id || turn.sender) ? null : turn.sender?.id || turn.sender);
+  const sender = turn.sender?.name || (/^(\d+|[UW][A-Z0-9]{7,})$/.test(turn.sender?.id || turn.sender) ? null : turn.sender?.id || turn.sender);
   const place = [turn.platform, sender].filter(Boolean).join(" · ");
   const button = make("button", {
     type: "button", "aria-current": turn.turn === view.ref ? "true" : undefined,

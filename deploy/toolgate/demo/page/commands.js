@@ -3,35 +3,50 @@
 
 import { gateway } from "./api.js";
 
-const TYPES = { 4: "integer", 5: "boolean", 10: "number" };
+const [SUB, GROUP, INTEGER, BOOLEAN, NUMBER] = [1, 2, 4, 5, 10];
+const MOST_HINTS = 7;
 
 /** The commands that may be typed here: name, description and, in order, the options. */
-export async function menu(platform, api) {
+export async function menu(platform, api, conversation) {
   if (platform !== "discord") {
     const tools = await gateway.tools(platform);
     return tools.map((tool) => tool.function || tool);
   }
-  const { commands } = await api.menu();
-  return (commands || []).map(({ name, description, options }) => ({ name, description, options: options || [] }));
+  const { commands } = await api.menu(conversation);
+  return (commands || []).flatMap((one) => flat(one, one.name));
+}
+
+/** A command, or its sub-commands with their whole names. */
+function flat({ description, options = [] }, name) {
+  const inner = options.filter((one) => one.type === SUB || one.type === GROUP);
+  return inner.length ? inner.flatMap((one) => flat(one, `${name} ${one.name}`)) : [{ name, description, options }];
+}
+
+/** The known command that a text begins with, and what follows it. */
+function found(text, known) {
+  const lower = text.toLowerCase();
+  const fits = ({ name }) => lower.startsWith(`/${name}`) && !/\S/.test(text[name.length + 1] || " ");
+  const one = known.filter(fits).sort((a, b) => b.name.length - a.name.length)[0];
+  return one ? { one, rest: text.slice(one.name.length + 1) } : null;
 }
 
 /** What a text is as a command of the platform; nothing when it is sent as a message. */
 export function command(platform, text, known) {
-  const found = /^\/([\w-]+)(?:\s+([^]*))?$/.exec(text);
-  if (!found || platform === "telegram" || /\n\s*\//.test(text)) return null;
-  const [, name, rest = ""] = found;
-  if (platform === "slack") return { name, args: rest };
-  const one = known.find((command) => command.name === name.toLowerCase());
-  return one ? { name: one.name, args: options(one, rest) } : null;
+  if (!text.startsWith("/") || platform === "telegram" || /\n\s*\//.test(text)) return null;
+  if (platform === "slack") {
+    const [, name, rest = ""] = /^\/([\w-]+)(?:\s+([^]*))?$/.exec(text) || [];
+    return name ? { name, args: rest } : null;
+  }
+  const { one, rest } = found(text, known) || {};
+  return one ? { name: one.name, args: options(one, rest.trim()) } : null;
 }
 
 function options({ options: declared }, rest) {
   const args = {};
   const free = [];
-  for (const word of rest.match(/[\w-]+[=:]"[^"]*"|"[^"]*"|\S+/g) || []) {
-    const pair = /^([\w-]+)[=:]([^]*)$/.exec(word);
-    const option = pair && declared.find((one) => one.name === pair[1].toLowerCase());
-    if (option) args[option.name] = typed(option, unquoted(pair[2]));
+  for (const word of words(rest)) {
+    const [option, value] = pair(word, declared);
+    if (option) args[option.name] = typed(option, unquoted(value));
     else free.push(unquoted(word));
   }
   for (const option of declared.filter((one) => !(one.name in args))) {
@@ -43,11 +58,53 @@ function options({ options: declared }, rest) {
   return args;
 }
 
-const unquoted = (word) => (/^".*"$/s.test(word) ? word.slice(1, -1) : word);
+const words = (text) => text.match(/[\w-]+[=:]"[^"]*"|"[^"]*"|\S+/g) || [];
+
+function pair(word, declared) {
+  const [, name, value] = /^([\w-]+)[=:]([^]*)$/.exec(word) || [];
+  return [name && declared.find((one) => one.name === name.toLowerCase()), value];
+}
+
+const unquoted = (word) => word.replace(/^"([^]*?)"?$/, "$1");
+const quoted = (text) => (/[\s"]/.test(text) ? `"${text.replaceAll('"', "")}"` : text);
 
 function typed(option, text) {
-  const type = TYPES[option.type];
-  if ((type === "integer" || type === "number") && text.trim() !== "" && Number.isFinite(Number(text))) return Number(text);
-  if (type === "boolean" && /^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
+  if ((option.type === INTEGER || option.type === NUMBER) && text.trim() !== "" && Number.isFinite(Number(text))) return Number(text);
+  if (option.type === BOOLEAN && /^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
   return text;
+}
+
+// What fits -------------------------------------------------------------------
+
+/** What could stand where something is typed: each with its text, what it means, and the whole line with it. */
+export async function hints(platform, line, known, complete) {
+  const begun = /^\/([\w -]*)$/.exec(line);
+  const names = begun ? known.filter(({ name }) => name?.startsWith(begun[1].toLowerCase())).slice(0, MOST_HINTS) : [];
+  if (names.length) return names.map(({ name, description }) => ({ text: `/${name}`, means: description, line: `/${name} ` }));
+  if (platform !== "discord") return [];
+  const { one, rest } = found(line, known) || {};
+  return one && /^\s/.test(rest) ? inOptions(one, rest, line, complete) : [];
+}
+
+async function inOptions(one, rest, line, complete) {
+  const open = /\s$/.test(rest) && (rest.split('"').length - 1) % 2 === 0 ? "" : words(rest).at(-1) || "";
+  const before = line.slice(0, line.length - open.length);
+  const given = options(one, rest.slice(0, rest.length - open.length));
+  const missing = one.options.filter((option) => !(option.name in given));
+  const [named, value] = pair(open, one.options);
+  const option = named || (missing[0]?.choices || missing[0]?.autocomplete ? missing[0] : null);
+  const values = option ? await choices(option, unquoted(named ? value : open), given, one, complete) : [];
+  const fitting = values.map((choice) => ({ text: choice.name, means: option.name, line: `${before}${option.name}:${quoted(String(choice.value))} ` }));
+  if (named) return fitting;
+  const fields = missing.filter(({ name }) => name.startsWith(open.toLowerCase()) && name !== option?.name)
+    .map(({ name, description, required }) => ({ text: `${name}:`, means: `${required ? "" : "optional · "}${description}`, line: `${before}${name}:` }));
+  return [...fitting, ...fields].slice(0, MOST_HINTS);
+}
+
+async function choices(option, value, args, { name }, complete) {
+  const has = (choice) => choice.name.toLowerCase().includes(value.toLowerCase());
+  if (option.choices) return option.choices.filter(has).slice(0, MOST_HINTS);
+  if (!option.autocomplete) return [];
+  const answer = await complete({ name, field: option.name, typed: value, args }).catch(() => ({}));
+  return (answer.choices || []).slice(0, MOST_HINTS);
 }

@@ -1,6 +1,6 @@
 // The field that is written into: text, files, the message that is answered, and the commands that fit.
 
-import { command, menu } from "./commands.js";
+import { command, hints, menu } from "./commands.js";
 import { make, size, toast } from "./dom.js";
 
 const MOST_FILE = 5_000_000;
@@ -10,7 +10,7 @@ export function composer(pane) {
   const find = (selector) => form.querySelector(selector);
   const self = {
     pane, form, field: find("textarea"), mention: find(".mention"), answering: find(".answering"),
-    attached: find(".attached"), suggest: find(".suggest"), files: [], answered: null, tools: [], chosen: -1,
+    attached: find(".attached"), suggest: find(".suggest"), files: [], answered: null, editing: null, tools: [], chosen: -1, asked: 0,
   };
   self.field.id = pane.place.platform === "telegram" ? "composer-text" : `composer-${pane.place.platform}`;
   self.suggest.id = `${self.field.id}-list`;
@@ -26,22 +26,23 @@ export function composer(pane) {
     focus: () => self.field.focus(),
     changed: () => { self.mention.hidden = pane.direct; answer(self, null); },
     answer: (known, author) => answer(self, known, author),
+    edit: (known) => { answer(self, known, "yourself", true); put(self, known.text); },
     put: (text) => put(self, text),
-    say: (text) => { put(self, text); return send(self); },
+    say: (text, plain) => { put(self, text); return send(self, plain); },
   };
 }
 
 /** The commands that may be typed; asked again now and then, since a policy may have changed them. */
 function learn(self) {
   self.learned = Date.now();
-  return menu(self.pane.place.platform, self.pane.api).then((tools) => { self.tools = tools; }, () => {});
+  return menu(self.pane.place.platform, self.pane.api, self.pane.group).then((tools) => { self.tools = tools; }, () => {});
 }
 
-function put(self, text) {
+function put(self, text, focus = true) {
   self.field.value = text;
   grow(self.field);
   close(self);
-  self.field.focus();
+  if (focus) self.field.focus();
   self.field.setSelectionRange(text.length, text.length);
 }
 
@@ -51,31 +52,43 @@ function grow(field) {
   field.style.height = `${Math.min(field.scrollHeight + 2, 168)}px`;
 }
 
-async function send(self) {
+/** Sends what is written; `plain` when it is a message even where it could be a command. Gives the platform's answer. */
+async function send(self, plain = false) {
   const text = self.field.value.trim();
-  if (!text && !self.files.length) return;
-  const { pane } = self;
-  const mention = !pane.direct && !text.startsWith("/") && self.mention.querySelector("input").checked;
-  const { platform } = pane.place;
-  if (platform === "discord" && text.startsWith("/") && Date.now() - self.learned > 2_000) await learn(self);
-  const typed = self.files.length || self.answered ? null : command(platform, text, self.tools);
-  const what = { conversation: pane.conversation(), user: pane.person, text, mention: mention || (!pane.direct && platform !== "telegram" && !typed) };
-  if (self.answered) what[platform === "slack" ? "thread" : "reply_to"] = (platform === "slack" && self.answered.thread) || self.answered.message;
-  if (self.files.length) what.files = self.files;
+  if (!text && !self.files.length) return undefined;
   const before = self.field.value;
+  const { answered, editing, files } = self;
   put(self, "");
   try {
-    if (typed) await pane.api.command({ conversation: what.conversation, user: what.user, ...typed });
-    else await pane.api.say(what);
-    self.files = [];
-    answer(self, null);
+    const said = editing ? await edit(self, text, editing) : await say(self, text, plain);
+    if (self.files === files) self.files = [];
+    if (self.answered === answered) answer(self, null);
     showFiles(self);
-    pane.root.dispatchEvent(new CustomEvent("said", { bubbles: true }));
+    return said;
   } catch (error) {
     if (!self.field.value) put(self, before);
     toast(`Not sent: ${error.message}`, "bad");
+    return undefined;
   }
 }
+
+async function say(self, text, plain) {
+  const { pane } = self;
+  const { platform } = pane.place;
+  if (platform === "discord" && text.startsWith("/") && Date.now() - self.learned > 2_000) await learn(self);
+  const where = { conversation: pane.conversation(), user: pane.person, language_code: pane.language() };
+  if (pane.thread) where.thread = pane.thread;
+  const typed = plain || self.files.length || self.answered ? null : command(platform, text, self.tools);
+  if (typed) return pane.api.command({ ...where, ...typed });
+  const wanted = !pane.direct && self.mention.querySelector("input").checked;
+  const what = { ...where, text, mention: wanted && !(platform === "telegram" && text.startsWith("/")) };
+  if (self.answered && platform === "slack") what.thread = self.answered.thread || self.answered.message;
+  else if (self.answered) what.reply_to = self.answered.message;
+  if (self.files.length) what.files = self.files;
+  return pane.api.say(what);
+}
+
+const edit = ({ pane }, text, known) => pane.api.edit({ conversation: pane.conversation(), user: pane.person, message: known.message, text });
 
 function keys(self, event) {
   if (event.isComposing) return;
@@ -94,11 +107,14 @@ function keys(self, event) {
   }
 }
 
-function answer(self, known, author) {
-  self.answered = known;
+function answer(self, known, author, editing = false) {
+  if (self.editing && !editing) put(self, "", false);
+  self.answered = editing ? null : known;
+  self.editing = editing ? known : null;
   self.answering.hidden = !known;
   if (!known) return;
-  self.answering.querySelector("span").textContent = `Reply to ${author}: ${(known.text || "a file").slice(0, 60)}`;
+  const what = editing ? "Edit" : self.pane.place.platform === "slack" ? `Thread of ${author}` : `Reply to ${author}`;
+  self.answering.querySelector("span").textContent = `${what}: ${(known.text || "a file").slice(0, 60)}`;
   self.field.focus();
 }
 
@@ -122,19 +138,24 @@ function showFiles(self) {
     make("button", { type: "button", text: "×", "aria-label": `Remove ${file.name}`, on: { click: () => { self.files.splice(i, 1); showFiles(self); } } }))));
 }
 
-/** The commands that begin with what the last line begins with. */
-function suggest(self) {
+/** What fits what is typed: commands, and in Discord their options and values. */
+async function suggest(self) {
+  const { pane } = self;
   const line = self.field.value.split("\n").pop();
-  const typed = /^\/([a-z0-9_-]*)$/i.exec(line);
-  const found = typed ? self.tools.filter((tool) => tool.name?.startsWith(typed[1].toLowerCase())).slice(0, 6) : [];
-  if (!found.length) return close(self);
-  self.suggest.replaceChildren(...found.map((tool) => make("button",
-    { type: "button", id: `${self.suggest.id}-${tool.name}`, tabindex: "-1", role: "option", on: { mousedown: (event) => event.preventDefault(), click: () => pick(self, tool.name) } },
-    make("b", { text: `/${tool.name}` }), make("span", { text: tool.description || "" }))));
+  self.asked += 1;
+  const { asked } = self;
+  const complete = (what) => pane.api.complete({ conversation: pane.conversation(), user: pane.person, ...what });
+  const found = line.startsWith("/") && !self.editing ? await hints(pane.place.platform, line, self.tools, complete) : [];
+  // Somebody typed on meanwhile.
+  if (asked !== self.asked) return;
+  if (!found.length) { close(self); return; }
+  self.suggest.replaceChildren(...found.map((one, i) => make("button",
+    { type: "button", id: `${self.suggest.id}-${i}`, tabindex: "-1", role: "option", on: { mousedown: (event) => event.preventDefault(), click: () => pick(self, one.line) } },
+    make("b", { text: one.text }), make("span", { text: one.means || "" }))));
   self.suggest.setAttribute("role", "listbox");
-  self.suggest.setAttribute("aria-label", "Commands");
+  self.suggest.setAttribute("aria-label", "What fits");
   self.suggest.hidden = false;
-  return choose(self, -1);
+  choose(self, -1);
 }
 
 function choose(self, at) {
@@ -147,13 +168,15 @@ function choose(self, at) {
   else self.field.removeAttribute("aria-activedescendant");
 }
 
-function pick(self, name) {
+function pick(self, line) {
   const lines = self.field.value.split("\n");
-  lines[lines.length - 1] = `/${name} `;
+  lines[lines.length - 1] = line;
   put(self, lines.join("\n"));
+  suggest(self);
 }
 
 function close(self) {
+  self.asked += 1;
   self.suggest.hidden = true;
   self.chosen = -1;
   self.field.removeAttribute("aria-activedescendant");

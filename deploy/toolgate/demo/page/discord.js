@@ -4,15 +4,18 @@ import { make } from "./dom.js";
 import { blocks, inline } from "./markdown.js";
 
 /** The parts of a message: text, embeds. */
-export function body(entry) {
+export function body(entry, act, known = {}) {
   const data = content(entry.payload || {});
-  const names = namesOf(entry.payload || {});
+  const names = { ...known, ...namesOf(entry.payload || {}) };
   const out = [];
   const text = entry.by === "user" ? entry.text : data.content ?? (data.embeds?.length ? "" : entry.text);
   if (text) out.push(make("div", { class: "text md" }, ...blocks(text, names)));
   for (const embed of data.embeds || []) out.push(card(embed, names));
   return out;
 }
+
+/** An edit says what changes; the rest of the message stays. */
+export const merge = (before, entry) => ({ ...content(before.payload || {}), ...content(entry.payload || {}) });
 
 /** An answer to an interaction carries its message in `data`. */
 const content = (payload) => (payload.data && (payload.data.content !== undefined || payload.data.embeds) ? payload.data : payload);

@@ -4,6 +4,7 @@ import { config } from "./api.js";
 import { start, show, reference } from "./calls.js";
 import { follow, pane } from "./chat.js";
 import { make, toast } from "./dom.js";
+import { CROSS } from "./message.js";
 
 const lamp = (id) => (state) => {
   document.getElementById(id).dataset.state = state;
@@ -20,19 +21,27 @@ function panes() {
   const rail = make("div", { class: "rail", data: { count: String(config.panes.length) } });
   const made = config.panes.map((place) => pane(place, { show: (ref) => { show(ref); look("calls"); } }));
   rail.append(...made.map((one) => one.root));
-  const to = (one) => () => { one.root.scrollIntoView({ inline: "start", block: "nearest" }); one.composer.focus(); };
-  const tabs = made.map((one) => make("button", { type: "button", text: one.place.title, on: { click: to(one) } }));
+  const to = (one) => () => { one.root.scrollIntoView({ inline: "start", block: "nearest" }); choose(one); };
+  const tabs = made.map((one) => make("button", { type: "button", text: one.place.title, data: { tab: one.place.platform }, on: { click: to(one) } }));
+  // The tab of the pane that is seen.
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) tabs.find((tab) => tab.dataset.tab === target.dataset.platform)?.setAttribute("aria-pressed", String(isIntersecting));
+  }, { root: rail, threshold: 0.6 });
+  for (const one of made) seen.observe(one.root);
   if (tabs.length > 1) document.getElementById("panes").append(make("nav", { class: "pane-tabs", "aria-label": "Chats" }, ...tabs));
   document.getElementById("panes").append(rail);
   for (const one of made) follow(one, lamp("light-sim"));
   return made;
 }
 
+/** The chat that was used last. */
+let chosen = null;
+let choose = () => {};
+
 function tries(panes) {
-  // The chat that was used last; at first the first.
-  let chosen = panes[0];
-  for (const one of panes) one.root.addEventListener("focusin", () => { chosen = one; mark(panes, one); });
-  mark(panes, chosen);
+  choose = (one) => { chosen = one; mark(panes, one); };
+  for (const one of panes) for (const used of ["focusin", "pointerdown"]) one.root.addEventListener(used, () => choose(one));
+  choose(panes[0]);
 
   document.querySelector(".tries").addEventListener("click", (event) => {
     const button = event.target.closest("button[data-say]");
@@ -41,10 +50,28 @@ function tries(panes) {
       toast("No turn is shown yet: send something first");
       return;
     }
-    const text = button.dataset.say.replace("{ref}", reference() || "");
     look("chat");
-    if (event.altKey) chosen.composer.put(text); else chosen.composer.say(text);
+    chosen.root.scrollIntoView({ inline: "start", block: "nearest" });
+    attempt(chosen, button.dataset, event.altKey).catch((error) => toast(error.message, "bad"));
   });
+}
+
+/** Does a thing to try in a chat: as whom, where and in which words stands at its button. */
+async function attempt(pane, wanted, onlyWritten) {
+  const { platform, title } = pane.place;
+  const says = (wanted[platform] ?? wanted.say).replace("{ref}", reference() || "");
+  if (wanted.then === "react" && !CROSS[platform]) toast(`${title} offers no such reaction: press Cancel there`);
+  if (wanted.in || wanted.as) {
+    const direct = wanted.in ? wanted.in === "direct" : pane.direct;
+    pane.open({ direct, person: wanted.as || pane.person, thread: wanted.thread });
+  }
+  if (onlyWritten) return pane.composer.put(says);
+  const root = wanted.thread && platform === "slack" ? await pane.composer.say("Some questions about the weather", true) : null;
+  if (root) pane.composer.answer({ message: root.message, text: "Some questions about the weather" }, "yourself");
+  const said = await pane.composer.say(says, wanted.then === "react");
+  if (wanted.then !== "react" || !said?.message || !CROSS[platform]) return undefined;
+  await new Promise((over) => setTimeout(over, 1_500));
+  return pane.api.react({ conversation: pane.conversation(), user: pane.person, message: said.message, emoji: CROSS[platform] });
 }
 
 /** Where things to try are sent. */

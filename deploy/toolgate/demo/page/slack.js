@@ -3,7 +3,11 @@
 import { make } from "./dom.js";
 import { anchor, blocks as markdown, figure } from "./markdown.js";
 
-export function body(entry) {
+/** Names of people by their ids, for the message that is being drawn. */
+let names = {};
+
+export function body(entry, act, known = {}) {
+  names = known;
   const payload = entry.payload || {};
   const blocks = parsed(payload.blocks ?? payload.message?.blocks);
   const shown = entry.by === "bot" && Array.isArray(blocks) ? blocks.map(block).filter(Boolean) : [];
@@ -62,7 +66,7 @@ function rich(element) {
 }
 
 function piece(element) {
-  const text = element.text ?? (element.type === "emoji" ? unicode(element) : element.type === "user" ? `@${element.user_id}` : element.type === "channel" ? `#${element.channel_id}` : element.url || "");
+  const text = element.text ?? (element.type === "emoji" ? unicode(element) : element.type === "user" ? `@${names[element.user_id] || element.user_id}` : element.type === "channel" ? `#${element.channel_id}` : element.url || "");
   let node = element.type === "link" ? anchor(element.url, [text || element.url]) : text;
   const style = element.style || {};
   if (style.code) node = make("code", {}, node);
@@ -80,7 +84,8 @@ function unicode(element) {
 }
 
 function table(one) {
-  const cell = (tag) => (content) => make(tag, {}, ...(content?.type === "rich_text" ? (content.elements || []).flatMap((element) => (element.elements || []).map(piece)) : [content?.text || ""]));
+  const align = (column) => one.column_settings?.[column]?.align;
+  const cell = (tag) => (content, column) => make(tag, { data: { align: align(column) } }, ...(content?.type === "rich_text" ? (content.elements || []).flatMap((element) => (element.elements || []).map(piece)) : [content?.text || ""]));
   const rows = (one.rows || []).map((row, i) => make("tr", {}, ...row.map(cell(i ? "td" : "th"))));
   return make("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, make("table", {}, ...rows));
 }
@@ -116,7 +121,9 @@ function line(text) {
   return out;
 }
 
+const named = (raw) => (raw[0] === "!" ? raw.replace(/^!/, "@") : raw[0] + (names[raw.slice(1)] || raw.slice(1)));
+
 function target(raw, label) {
-  if (/^[@#!]/.test(raw)) return make("span", { class: "mentioned", text: decode(label || raw.replace(/^!/, "@")) });
+  if (/^[@#!]/.test(raw)) return make("span", { class: "mentioned", text: decode(label ? `@${label}` : named(raw)) });
   return anchor(decode(raw), [decode(label || raw)]);
 }

@@ -6,7 +6,7 @@
 //! | `/playground/{file}` | its style, scripts and icon |
 //!
 //! Everything that it shows of others is put in as text. The content security policy allows no script but ours and
-//! no connection but to the gateway that serves it and to the simulators.
+//! no connection or picture but of the gateway that serves it and of the simulators.
 
 use axum::{
     Router,
@@ -33,8 +33,11 @@ const FILES: &[(&str, &str, &str)] = &[
     ("discord.js", JAVASCRIPT, include_str!("../../demo/page/discord.js")),
     ("dom.js", JAVASCRIPT, include_str!("../../demo/page/dom.js")),
     ("entities.js", JAVASCRIPT, include_str!("../../demo/page/entities.js")),
+    ("files.js", JAVASCRIPT, include_str!("../../demo/page/files.js")),
     ("forms.js", JAVASCRIPT, include_str!("../../demo/page/forms.js")),
     ("markdown.js", JAVASCRIPT, include_str!("../../demo/page/markdown.js")),
+    ("message.js", JAVASCRIPT, include_str!("../../demo/page/message.js")),
+    ("reactions.js", JAVASCRIPT, include_str!("../../demo/page/reactions.js")),
     ("slack.js", JAVASCRIPT, include_str!("../../demo/page/slack.js")),
 ];
 
@@ -47,8 +50,16 @@ pub struct Playground {
     pub simulators: String,
     /// A chat pane each, from left to right.
     pub panes: Vec<Pane>,
-    /// Names that one can speak as.
-    pub people: Vec<String>,
+    /// Whom one can speak as.
+    pub people: Vec<Person>,
+}
+
+/// Somebody in the chats.
+#[derive(Debug, Clone, Serialize)]
+pub struct Person {
+    pub name: String,
+    /// `en` or `zh`: what their clients say of them.
+    pub language: String,
 }
 
 /// One chat pane.
@@ -69,7 +80,8 @@ impl Playground {
             bot: "Toolgate".into(),
         };
         let panes = vec![pane("telegram", "Telegram"), pane("discord", "Discord"), pane("slack", "Slack")];
-        let people = ["you", "mia", "chen"].map(String::from).to_vec();
+        let person = |(name, language): (&str, &str)| Person { name: name.into(), language: language.into() };
+        let people = [("you", "en"), ("mia", "en"), ("chen", "zh")].map(person).to_vec();
         Self { gateway: String::new(), simulators: simulators.into(), panes, people }
     }
 
@@ -86,9 +98,11 @@ impl Playground {
 
     fn policy(&self) -> String {
         let from = format!("'self' {} {}", self.gateway, self.simulators);
+        // Pictures that were sent in the chats come from the simulators.
         format!(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src {}; \
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' {}; connect-src {}; \
              base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            self.simulators,
             from.trim()
         )
     }
@@ -136,7 +150,8 @@ mod tests {
     #[test]
     fn the_policy_allows_no_script_in_the_page_and_no_foreign_connection() {
         let policy = Playground::new("http://127.0.0.1:1").policy();
-        assert!(policy.contains("script-src 'self';") && policy.contains("http://127.0.0.1:1;"));
+        assert!(policy.contains("script-src 'self';") && policy.contains("connect-src 'self'  http://127.0.0.1:1;"));
+        assert!(policy.contains("img-src 'self' http://127.0.0.1:1;"));
         assert!(!policy.contains("unsafe"));
         assert!(!HTML.contains(" style=") && !HTML.contains(" onclick="));
     }

@@ -98,13 +98,26 @@ fn accounts(simulators: &str) -> Vec<Account> {
     ]
 }
 
-/// So that whoever one speaks as may have messages sent to the group.
+/// So that whoever one speaks as may have messages sent to the group, and every chat is there to be looked at.
 fn everybody_is_in_the_group(sim: &sim::Running) {
-    let member = |name: &String| (name.clone(), sim::telegram::Role::Member);
-    let roles = Playground::new("").people.iter().map(member).collect();
-    let group = sim::telegram::Conversation { name: "general".into(), roles, ..Default::default() };
-    if let Err(error) = sim.sim.telegram.conversation(&group) {
-        tracing::warn!(?error, "nobody is in the group yet");
+    let people = Playground::new("").people;
+    let names = || people.iter().map(|person| person.name.clone());
+    let member = |name: String| (name, sim::telegram::Role::Member);
+    let (telegram, discord, slack) = (&sim.sim.telegram, &sim.sim.discord, &sim.sim.slack);
+    let group = || "general".to_owned();
+    let everybody = names().map(|name| (name, sim::slack::Standing::Member)).collect();
+    let (in_telegram, in_discord, in_slack) = (
+        sim::telegram::Conversation { name: group(), roles: names().map(member).collect(), ..Default::default() },
+        sim::discord::Conversation { name: group(), ..Default::default() },
+        sim::slack::Conversation { name: group(), roles: everybody, ..Default::default() },
+    );
+    let made = [
+        telegram.conversation(&in_telegram).map_err(|error| format!("{error:?}")).err(),
+        discord.conversation(&in_discord).map_err(|error| format!("{error:?}")).err(),
+        slack.conversation(&in_slack).map_err(|error| format!("{error:?}")).err(),
+    ];
+    for error in made.into_iter().flatten() {
+        tracing::warn!(error, "nobody is in a group yet");
     }
 }
 

@@ -13,7 +13,7 @@ fn the_keyboard_alone_gets_an_answer_and_its_tree() {
     ground.says("/weather_query 上海 days=3");
     ground.is_answered();
     // It is drawn from what the platform received, not from what the gateway meant.
-    let transcript = ground.control("transcript");
+    let transcript = ground.control("telegram", "transcript");
     let entries = transcript["entries"].as_array().expect("a transcript is a list");
     let sent = entries.iter().rfind(|entry| entry["by"] == "bot" && entry["text"] != "").expect("the bot has spoken");
     let first_line = sent["text"].as_str().expect("it is a text").lines().next().expect("it has a line").to_owned();
@@ -34,7 +34,7 @@ fn a_button_of_a_message_answers() {
     ground.page.until("the press is answered", answered);
     let drawing = "document.querySelector('.messages .code pre')?.textContent.includes('└─ weather_query')";
     ground.page.until("the details are told", drawing);
-    assert_eq!(ground.control("stats")["unanswered"], 0);
+    assert_eq!(ground.control("telegram", "stats")["unanswered"], 0);
     ground.is_well();
 }
 

@@ -26,33 +26,30 @@ impl Ground {
         Self { page, _browser: browser, demo }
     }
 
+    /// The chat of a platform.
+    pub fn chat(&self, platform: &'static str) -> Chat<'_> {
+        Chat { page: &self.page, platform }
+    }
+
     /// Types it where the focus is and sends it, as a person does who has no mouse.
     pub fn says(&self, text: &str) {
         self.page.types(text);
         self.page.press("Enter", Held::Nothing);
     }
 
-    /// [`Ground::says`] in the chat's field; then waits until an answer stands that is final.
+    /// [`Chat::asks`] in Telegram's chat.
     pub fn asks(&self, text: &str) {
-        let before = self.answers();
-        self.page.look("document.querySelector('#composer-text').focus()");
-        self.says(text);
-        self.page.until(&format!("{text} is answered"), &format!("{ANSWERS} > {before}"));
+        self.chat("telegram").asks(text);
     }
 
-    /// Waits until an answer stands in the chat that is final.
+    /// Waits until an answer stands in Telegram's chat that is final.
     pub fn is_answered(&self) {
-        self.page.until("it is answered", &format!("{ANSWERS} > 0"));
+        self.chat("telegram").is_answered(1);
     }
 
-    /// Final answers that stand in the chat.
-    pub fn answers(&self) -> u64 {
-        self.page.look(ANSWERS).as_u64().expect("it is a number")
-    }
-
-    /// What the last message of the bot says, as a person reads it.
+    /// What the last message of the bot says in Telegram's chat.
     pub fn last(&self) -> String {
-        self.page.text("[...document.querySelectorAll('.messages > li:not(.own) .text')].at(-1).innerText")
+        self.chat("telegram").last()
     }
 
     /// The nodes of the tree that is shown: name, tone and words.
@@ -74,26 +71,111 @@ impl Ground {
         self.tree()
     }
 
-    /// Nothing failed in the page, no rule of the platform was broken, nobody was pinged.
+    /// Nothing failed in the page, no rule of a platform was broken, nobody was pinged.
     pub fn is_well(&self) {
         assert_eq!(self.page.complaints(), Vec::<String>::new(), "the console is clean");
-        let stats = self.control("stats");
-        assert_eq!(
-            (&stats["violations"], &stats["mentions"]),
-            (&serde_json::json!([]), &serde_json::json!(0)),
-            "{stats}"
-        );
+        for platform in PLATFORMS {
+            let stats = self.control(platform, "stats");
+            let broken = (&stats["violations"], &stats["mentions"]);
+            assert_eq!(broken, (&serde_json::json!([]), &serde_json::json!(0)), "{platform}: {stats}");
+        }
     }
 
-    /// What the simulator says of itself.
-    pub fn control(&self, path: &str) -> Value {
-        let url = format!("{}/control/telegram/{path}", self.demo.simulators);
+    /// What a simulator says of itself.
+    pub fn control(&self, platform: &str, path: &str) -> Value {
+        let url = format!("{}/control/{platform}/{path}", self.demo.simulators);
         self.page.look(&format!("fetch('{url}').then((answer) => answer.json())"))
+    }
+
+    /// What people do at a simulator, apart from the page.
+    pub fn act(&self, platform: &str, verb: &str, what: &Value) -> Value {
+        let url = format!("{}/control/{platform}/{verb}", self.demo.simulators);
+        let json = "{ 'content-type': 'application/json' }";
+        self.page.look(&format!(
+            "fetch('{url}', {{ method: 'POST', headers: {json}, body: JSON.stringify({what}) }}).then((answer) => answer.json())"
+        ))
     }
 }
 
-/// Only a final answer says its reference.
-const ANSWERS: &str = r"[...document.querySelectorAll('.messages > li:not(.own) .text')].filter((text) => /(ref|请求编号) [0-9A-Z]{26}\b/.test(text.textContent)).length";
+pub const PLATFORMS: [&str; 3] = ["telegram", "discord", "slack"];
+
+/// The pane of a platform, used as a person does.
+#[derive(Clone, Copy)]
+pub struct Chat<'a> {
+    page: &'a Page,
+    pub platform: &'static str,
+}
+
+impl Chat<'_> {
+    /// The elements in it that a selector finds, as a list.
+    pub fn all(&self, selector: &str) -> String {
+        format!("[...document.querySelectorAll('.pane[data-platform={}] {selector}')]", self.platform)
+    }
+
+    /// Chooses whom one speaks as, or where.
+    fn choose(&self, select: &str, value: &str) {
+        let select = format!("{}[0]", self.all(select));
+        self.page.look(&format!("{select}.value = '{value}', {select}.dispatchEvent(new Event('change'))"));
+        assert_eq!(self.page.text(&format!("{select}.value")), value, "it is offered");
+    }
+
+    pub fn be(&self, person: &str) {
+        self.choose(".person", person);
+    }
+
+    /// `direct`, `group`, or `in:` and the name of a thread.
+    pub fn go(&self, place: &str) {
+        self.choose(".conversation", place);
+    }
+
+    pub fn focus(&self) {
+        self.page.look(&format!("{}[0].focus()", self.all("textarea")));
+    }
+
+    pub fn says(&self, text: &str) {
+        self.focus();
+        self.page.types(text);
+        self.page.press("Enter", Held::Nothing);
+    }
+
+    /// [`Chat::says`]; then waits until one more answer stands that is final.
+    pub fn asks(&self, text: &str) {
+        let before = self.answers();
+        self.says(text);
+        self.is_answered(before + 1);
+    }
+
+    pub fn is_answered(&self, times: u64) {
+        let there = format!("{} >= {times}", self.final_ones());
+        self.page.until(&format!("it is answered in {}", self.platform), &there);
+    }
+
+    /// Only a final answer says its reference.
+    fn final_ones(&self) -> String {
+        let bubbles = self.all(".messages li:not(.own) > .bubble");
+        format!(r"{bubbles}.filter((one) => /(ref|请求编号)\s+[0-9A-Z]{{26}}\b/.test(one.innerText)).length")
+    }
+
+    pub fn answers(&self) -> u64 {
+        self.page.look(&self.final_ones()).as_u64().expect("it is a number")
+    }
+
+    /// What the last message of somebody else says, as a person reads it.
+    pub fn last(&self) -> String {
+        self.page.text(&format!("{}.at(-1).innerText", self.all(".messages li:not(.own) > .bubble")))
+    }
+
+    /// Everything that stands in it.
+    pub fn reads(&self) -> String {
+        self.page.text(&format!("{}[0].innerText", self.all(".messages")))
+    }
+
+    /// Waits until this stands in it.
+    pub fn shows(&self, text: &str) {
+        let there = format!("{}[0].innerText.includes({})", self.all(".messages"), serde_json::json!(text));
+        self.page.until(&format!("{text} stands in {}", self.platform), &there);
+    }
+}
 
 /// A row of the call tree.
 #[derive(Debug)]

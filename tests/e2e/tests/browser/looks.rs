@@ -57,10 +57,10 @@ fn the_focus_reaches_everything_in_the_order_of_reading() {
     ground.tree_with("order_query");
     ground.page.look("document.querySelector('.skip').focus()");
     let mut path = Vec::new();
-    for _ in 0..80 {
+    for _ in 0..120 {
         ground.page.press("Tab", Held::Nothing);
         let here = ground.page.text(
-            "(() => { const at = document.activeElement; const kinds = { '#theme': 'theme', '.conversation': 'chat', '.log': 'log', '.key': 'key', '#composer-text': 'field', \
+            "(() => { const at = document.activeElement; const kinds = { '#theme': 'theme', '.conversation': 'chat', '.log': 'log', '.key': 'key', '.dots': 'message', '.composer textarea': 'field', \
              '.send': 'send', '#turns button': 'turn', '#tree .call': 'call', '.tries button': 'try' }; \
              return Object.entries(kinds).find(([selector]) => at.matches(selector))?.[1] || ''; })()",
         );
@@ -72,7 +72,11 @@ fn the_focus_reaches_everything_in_the_order_of_reading() {
         }
     }
     path.retain(|kind| kind != "theme");
-    assert_eq!(path, ["chat", "log", "key", "field", "send", "turn", "call", "try"]);
+    let answered = ["chat", "log", "message", "key", "message", "field", "send"];
+    let empty = ["chat", "log", "field", "send"];
+    let calls = ["turn", "call", "try"];
+    let expected: Vec<_> = [&answered[..], &empty, &empty, &calls].concat();
+    assert_eq!(path, expected);
     // In the tree, arrows move too.
     ground.page.look("document.querySelector('#tree .call').focus()");
     ground.page.press("ArrowDown", Held::Nothing);

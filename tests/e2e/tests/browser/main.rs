@@ -4,5 +4,8 @@
 
 mod calls;
 mod chat;
+mod frame;
 mod ground;
 mod looks;
+mod platforms;
+mod sample;

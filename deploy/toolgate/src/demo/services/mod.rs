@@ -8,12 +8,14 @@
 //! | `GET /search?q=`, `GET /page?url=`, `POST /summary` | a library; a page never answers when its address has one of [`library::HANGING`] in it |
 //! | `POST /report` | answers after three seconds |
 //! | `GET /quote?symbol=` | every second request fails with 500 |
+//! | `GET /sample?what=` | a text with everything that a message can hold, or one with more code than fits |
 //! | `GET /hang` | never answers |
 //! | `GET /drip` | sends a byte every 500 ms for ever |
 //! | `GET /counters` | how often each of them began to work, `{"refund": 1, …}` |
 
 mod lab;
 pub mod library;
+mod sample;
 mod shop;
 mod weather;
 
@@ -108,6 +110,7 @@ fn router(shared: Shared) -> Router {
         .route("/summary", post(library::summary))
         .route("/report", post(lab::report))
         .route("/quote", get(lab::quote))
+        .route("/sample", get(sample::sample))
         .route("/hang", get(lab::hang))
         .route("/drip", get(lab::drip))
         .route("/counters", get(counters))
