@@ -147,8 +147,8 @@ impl<'a> Intake<'a> {
                 Ok(accepted) => {
                     self.report.intake(None);
                     return match accepted {
-                        Accepted::Signal(words) => Some(Words { to: address, words }),
-                        Accepted::Turn { .. } | Accepted::NotForUs => None,
+                        Accepted::Signal(words) if !words.is_empty() => Some(Words { to: address, words }),
+                        Accepted::Signal(_) | Accepted::Turn { .. } | Accepted::NotForUs => None,
                     };
                 }
                 Err(cause) => self.report.intake(Some(format!("nothing is taken in: {cause}"))),

@@ -49,8 +49,10 @@ impl Report {
         if known.said.as_ref() == Some(&now) {
             return;
         }
-        known.said = Some(now.clone());
+        let begins = known.said.replace(now.clone()).is_none();
         match &now {
+            // That it is not there yet is no trouble while it starts.
+            _ if begins => tracing::debug!(part = self.part, condition = ?now, "Slack is being reached"),
             Condition::Ready => tracing::info!(part = self.part, "Slack is well"),
             Condition::Degraded(why) | Condition::Stopped(why) => {
                 tracing::warn!(part = self.part, why, "Slack is in trouble")

@@ -75,14 +75,17 @@ pub enum Accepted {
         known: bool,
         show: Audience,
     },
-    /// It was a signal (stop, a button's answer); the notice is for the sender alone.
+    /// It was a signal (stop, a button's answer); the notice is for the sender alone. Without words nothing is to be said.
     Signal(String),
     NotForUs,
 }
 
-/// What an adapter may ask while a platform waits: from the snapshot, in memory; only `complete` may do I/O (300 ms).
+/// What an adapter may ask while a platform waits: from the snapshot, in memory; only `hears` and `complete` may do I/O
+/// (300 ms).
 #[async_trait]
 pub trait Catalog: Send + Sync {
+    /// Whether the gate would hear this person here: to nobody else is anything offered, be it a form or a choice.
+    async fn hears(&self, who: &Caller, at: &Address) -> bool;
     fn menu(&self, who: &Caller) -> Arc<Menu>;
     fn check(&self, who: &Caller, command: &str, filled: &Map<String, Value>) -> Result<(), Vec<Problem>>;
     async fn complete(&self, who: &Caller, command: &str, field: &str, typed: &str) -> Vec<Choice>;

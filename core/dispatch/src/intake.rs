@@ -44,7 +44,7 @@ pub(crate) async fn accept_as(inner: &Arc<Inner>, message: Message, caller: Call
     let locale = inner.snapshot.load().locale(&message, &caller);
     let accepted = taken_in(inner, message, caller).await;
     match accepted {
-        Ok(Accepted::Signal(words)) => Ok(Accepted::Signal(words::signal(&words, locale))),
+        Ok(Accepted::Signal(words)) if !words.is_empty() => Ok(Accepted::Signal(words::signal(&words, locale))),
         Ok(accepted) => Ok(accepted),
         Err(down) => {
             tell_store_down(inner, &address, &down, locale);
@@ -66,7 +66,8 @@ async fn taken_in(inner: &Arc<Inner>, message: Message, caller: Caller) -> Resul
         Gated::Answered(words) => return Ok(Accepted::Signal(words)),
     }
     if let Some(turn) = reacted_to {
-        return signals::cancel(inner, &caller, turn).await.map(|words| Accepted::Signal(words.to_owned()));
+        // The turn's own answer says that it was stopped: a word beside it would be one too many.
+        return signals::cancel(inner, &caller, turn).await.map(|_| Accepted::Signal(String::new()));
     }
     let bots_place = message.from_bot.then(|| message.address.clone());
     match signals::classify(inner, message, &caller).await? {

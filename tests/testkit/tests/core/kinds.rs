@@ -129,7 +129,7 @@ async fn a_reaction_on_what_was_asked_or_on_its_progress_stops_it() {
     // In another thread's words: reactions often do not say in which thread they are.
     let mut elsewhere = reaction("ada", "⏹\u{fe0f}", "102");
     elsewhere.address.thread = None;
-    assert_eq!(signal(&gateway, elsewhere).await, "stopping it");
+    assert_eq!(signal(&gateway, elsewhere).await, "", "the answer itself says it");
     until("the progress is shown", || gateway.outlet.seen().iter().any(|seen| seen.op == "draft")).await;
     // The recorder's first message.
     until("it is known", || gateway.outlet.standing().len() == 1).await;
