@@ -10,14 +10,14 @@ use contract::{
     Accepted, Address, Audience, Caller, Core, DeliveryKey, Locale, Message, Op, Origin, Outlet, Part, StoreDown,
     TurnId, text as cut,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 pub(crate) use crate::body::Door;
 use crate::{
     Slack,
-    forms::{self, Labels},
-    inbound::{self, Me, array, text},
+    forms,
+    inbound::{self, Me, Slip, array, text},
     lanes::Lanes,
     people::People,
     report::Report,
@@ -33,6 +33,13 @@ const FAREWELL: Duration = Duration::from_secs(3);
 const FORM: Duration = Duration::from_secs(2);
 const LONGEST_SAID: usize = 3_000;
 const MOST_PROMPTS: usize = 4;
+
+/// Whether an event is of our own installation; one that does not say of which is.
+fn concerns(payload: &Value, me: &Me) -> bool {
+    let ours = if me.organisation.is_some() { me.organisation.as_deref() } else { Some(me.team.as_str()) };
+    let of = text(payload, if me.organisation.is_some() { "enterprise_id" } else { "team_id" });
+    of.is_none() || of == ours
+}
 
 /// What Slack is to be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,6 +86,11 @@ impl Intake {
         true
     }
 
+    /// Nobody waits for what is under way.
+    pub(crate) fn abandon(&self) {
+        self.lanes.abandon();
+    }
+
     pub(crate) async fn finish(&self) {
         self.lanes.finish(FAREWELL).await;
     }
@@ -111,36 +123,36 @@ impl Intake {
     async fn event(self: &Arc<Self>, payload: &Value, me: &Me, until: Instant) -> Answer {
         let account = &self.slack.account;
         let kind = payload.get("event").and_then(|event| text(event, "type")).unwrap_or("no type");
-        let Some(message) = self.read(kind, || inbound::event(payload, me, account)) else {
+        let Some(mut message) = self.read(kind, || inbound::event(payload, me, account)) else {
             self.notice(kind, payload, me);
             return Answer::Taken(None);
         };
+        self.complete(&mut message);
         let address = message.address.clone();
         match self.accept(message, until).await {
             Err(_) => return Answer::NotTaken,
-            Ok(Accepted::Signal(words)) => self.say(address, words),
-            Ok(Accepted::Turn { .. } | Accepted::NotForUs) => {}
+            Ok(Accepted::Signal(words)) if !words.is_empty() => self.say(address, words),
+            Ok(Accepted::Signal(_) | Accepted::Turn { .. } | Accepted::NotForUs) => {}
         }
         Answer::Taken(None)
     }
 
     async fn command(self: &Arc<Self>, payload: &Value, me: &Me, until: Instant) -> Answer {
         let now = crate::now_ms();
-        let Some(typed) = self.read("slash command", || inbound::command(payload, me, &self.slack.account, now)) else {
+        let Some(mut typed) = self.read("slash command", || inbound::command(payload, me, &self.slack.account, now)) else {
             return Answer::Taken(None);
         };
-        let caller = self.caller(&typed.message);
-        let menu = self.core.catalog.menu(&caller);
+        let locale = self.complete(&mut typed.message);
+        let menu = self.core.catalog.menu(&self.caller(&typed.message));
         let item = |name: &str| menu.items.iter().find(|item| same_name(&item.name, name));
         let said = typed.said(&self.slack.config.command, |name| item(name).is_some());
         let (name, rest) = said.trim_start_matches('/').split_once(char::is_whitespace).unwrap_or((&said[1..], ""));
         if let (Some(item), Some(trigger)) = (item(name), &typed.trigger)
-            && self.asks(trigger, item, rest, &caller, &typed.message.address).await
+            && self.asks(trigger, item, rest, &typed.message, locale).await
         {
             return Answer::Taken(None);
         }
         let message = Message { kind: contract::Kind::Text { text: said.clone() }, ..typed.message };
-        let locale = words::locale_of(&message, None);
         let private = |words: &str| Answer::Taken(Some(json!({"response_type": "ephemeral", "text": escape(words)})));
         match self.accept(message, until).await {
             Err(_) => Answer::NotTaken,
@@ -157,19 +169,18 @@ impl Intake {
         trigger: &str,
         item: &contract::MenuItem,
         typed: &str,
-        caller: &Caller,
-        address: &Address,
+        message: &Message,
+        locale: Locale,
     ) -> bool {
+        let caller = self.caller(message);
         let Some(known) = forms::pairs(typed, &item.parameters) else { return false };
-        let Err(problems) = self.core.catalog.check(caller, &item.name, &known) else { return false };
-        if !problems.iter().any(|problem| problem.got.is_none()) {
+        let Err(problems) = self.core.catalog.check(&caller, &item.name, &known) else { return false };
+        let is_incomplete = problems.iter().any(|problem| problem.got.is_none());
+        if !is_incomplete || !self.core.catalog.hears(&caller, &message.address).await {
             return false;
         }
-        let origin = forms::Origin::new(&item.name, address);
-        let locale = Locale::default();
-        let close = words::button(contract::Action::Cancel(TurnId::new()), locale);
-        let labels = Labels { submit: words::send(locale), close };
-        let Some(view) = forms::modal(&origin, &item.parameters, &known, &labels) else { return false };
+        let origin = forms::Origin::new(&item.name, &message.address);
+        let Some(view) = forms::modal(&origin, &item.parameters, &known, locale) else { return false };
         let opening = async { self.slack.api.call("views.open", &json!({"trigger_id": trigger, "view": view})).await };
         match tokio::time::timeout(FORM, opening).await {
             Ok(Ok(_)) => true,
@@ -190,16 +201,12 @@ impl Intake {
             true => inbound::form(payload, me, account, now),
             false => inbound::press(payload, me, account, now),
         });
-        let Some(message) = found else { return Answer::Taken(None) };
-        if let contract::Kind::Form { name, args } = &message.kind
-            && let Err(problems) = self.core.catalog.check(&self.caller(&message), name, args)
-        {
-            let errors = payload.get("view").map(|view| forms::errors(view, &problems)).unwrap_or_default();
-            if !errors.is_empty() {
-                return Answer::Taken(Some(json!({"response_action": "errors", "errors": errors})));
-            }
+        let Some(mut message) = found else { return Answer::Taken(None) };
+        let locale = self.complete(&mut message);
+        if let Some(errors) = self.errors(payload, &message, locale).await {
+            return Answer::Taken(Some(json!({"response_action": "errors", "errors": errors})));
         }
-        let (address, locale) = (message.address.clone(), words::locale_of(&message, None));
+        let address = message.address.clone();
         match self.accept(message, until).await {
             Err(_) => return Answer::NotTaken,
             Ok(Accepted::Signal(words)) => self.say(address, words),
@@ -207,6 +214,29 @@ impl Intake {
             Ok(Accepted::Turn { .. }) => {}
         }
         Answer::Taken(None)
+    }
+
+    /// What is wrong with a form, to be shown in it.
+    async fn errors(&self, payload: &Value, message: &Message, locale: Locale) -> Option<Map<String, Value>> {
+        let contract::Kind::Form { name, args } = &message.kind else { return None };
+        let caller = self.caller(message);
+        let problems = self.core.catalog.check(&caller, name, args).err()?;
+        let errors = forms::errors(payload.get("view")?, &problems, locale);
+        let is_shown = !errors.is_empty() && self.core.catalog.hears(&caller, &message.address).await;
+        is_shown.then_some(errors)
+    }
+
+    /// Adds what is known of the sender; the language in which they are answered, which goes along with the address.
+    fn complete(&self, message: &mut Message) -> Locale {
+        if let Some(id) = self.people.complete(message) {
+            self.lanes.tasks.spawn(People::look_up(self.slack.clone(), self.people.clone(), id));
+        }
+        let locale = words::locale_of(message, None);
+        if locale != Locale::default() {
+            let slip = Slip { locale, ..Slip::of(&message.address.private) };
+            message.address.private = slip.opaque();
+        }
+        locale
     }
 
     /// Who asks, as policy sees it.
@@ -238,10 +268,7 @@ impl Intake {
 
     /// Stores a message, waiting for the store a little: Slack sends again what it is not told of. What waited in its lane
     /// as long is tried once, so that a store that is away does not make the lane longer and longer.
-    async fn accept(&self, mut message: Message, until: Instant) -> Result<Accepted, StoreDown> {
-        if let Some(id) = self.people.complete(&mut message) {
-            self.lanes.tasks.spawn(People::look_up(self.slack.clone(), self.people.clone(), id));
-        }
+    async fn accept(&self, message: Message, until: Instant) -> Result<Accepted, StoreDown> {
         let until = until.max(Instant::now() + ONCE);
         loop {
             let accepting = self.core.inbox.accept(message.clone());
@@ -269,7 +296,8 @@ impl Intake {
         let Some(event) = payload.get("event") else { return };
         match kind {
             "assistant_thread_started" => self.greet(event, me),
-            "app_uninstalled" => self.slack.ended("account_inactive"),
+            // An app has one connection for all of its workspaces.
+            "app_uninstalled" if concerns(payload, me) => self.slack.ended("account_inactive"),
             "tokens_revoked" => {
                 let bots = event.get("tokens").map_or(&[][..], |tokens| array(tokens, "bot"));
                 if bots.iter().any(|bot| bot.as_str() == Some(&me.user)) {
@@ -304,8 +332,11 @@ impl Intake {
             return;
         }
         let body = json!({"channel_id": channel, "thread_ts": ts, "prompts": prompts});
-        let slack = self.slack.clone();
+        let (slack, catalog) = (self.slack.clone(), self.core.catalog.clone());
         self.lanes.tasks.spawn(async move {
+            if !catalog.hears(&caller, &address).await {
+                return;
+            }
             if let Err(cause) = slack.api.call("assistant.threads.setSuggestedPrompts", &body).await {
                 tracing::debug!(account = slack.account, ?cause, "no prompts were suggested");
             }
