@@ -3,7 +3,11 @@
 //! People and simulators are in this process, the gateway in another one, whose descriptors and memory are printed.
 #![expect(clippy::print_stdout, reason = "figures go to standard output")]
 
-use std::{io::BufRead, process::Stdio, time::Instant};
+use std::{
+    io::BufRead,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use conformance::week::{Week, gateway, simulators};
 use contract::Platform;
@@ -14,6 +18,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 const HOW: &str = "week --platform discord|telegram|slack [--reconnects 1000] [--people 8]";
+
+/// A reconnect that takes longer is worth a line.
+const SLOW: Duration = Duration::from_secs(8);
 
 /// The same as the binary's.
 #[global_allocator]
@@ -63,13 +70,15 @@ async fn live(week: Week) {
         println!("{n:>10} {:>8.1} {descriptors:>12} {memory:>10.1}", began.elapsed().as_secs_f64());
     };
     show(0, &child);
-    let told = week
-        .live(&sim.url, |n| {
-            if n % step == 0 {
-                show(n, &child)
-            }
-        })
-        .await;
+    let watch = |n: usize, kind: &str, took: Duration| {
+        if took >= SLOW {
+            println!("{n:>10} {:>8.1} s {kind}", took.as_secs_f64());
+        }
+        if n % step == 0 {
+            show(n, &child);
+        }
+    };
+    let told = week.live(&sim.url, watch).await;
     show(week.reconnects, &child);
     println!("{}", told.as_json());
     println!("mean wait after a cut: {:.0} ms", told.waited.as_secs_f64() * 1e3 / week.reconnects as f64);

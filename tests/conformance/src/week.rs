@@ -81,8 +81,9 @@ struct Shared {
 }
 
 impl Week {
-    /// Lives it, against simulators at `url` with a gateway on them. `told` hears of every reconnect, with its number.
-    pub async fn live(self, url: &str, mut told: impl FnMut(usize)) -> Told {
+    /// Lives it, against simulators at `url` with a gateway on them. `told` hears of every reconnect: its number,
+    /// how it came about, and how long it took until something said after it was answered.
+    pub async fn live(self, url: &str, mut told: impl FnMut(usize, &str, Duration)) -> Told {
         let shared = Arc::new(Shared {
             people: People::new(self.platform, url),
             next: AtomicUsize::new(1),
@@ -101,9 +102,10 @@ impl Week {
             let began = Instant::now();
             let kind = trouble.next().await;
             shared.answers_what_is_said_from_now_on(&kind).await;
-            all.waited += began.elapsed();
-            all.longest = all.longest.max(began.elapsed());
-            told(n + 1);
+            let took = began.elapsed();
+            all.waited += took;
+            all.longest = all.longest.max(took);
+            told(n + 1, &kind, took);
         }
         shared.over.store(true, Ordering::SeqCst);
         let ends = tokio::time::timeout(END, async {

@@ -79,7 +79,10 @@ impl Shard {
                 self.save(&mut stored, with_seen).await;
             }
             self.report.rest(self.discord.rest.complaint());
-            sleep(every).await;
+            tokio::select! {
+                () = sleep(every) => {}
+                () = self.memory.begun() => {}
+            }
         }
     }
 

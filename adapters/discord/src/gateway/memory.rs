@@ -7,6 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::lock;
 
@@ -51,6 +52,7 @@ pub(crate) struct Seen {
 /// One shard's.
 #[derive(Default)]
 pub(crate) struct Memory {
+    begun: Notify,
     state: Mutex<State>,
 }
 
@@ -74,6 +76,13 @@ impl Memory {
         state.epoch += 1;
         state.session = Some(session);
         state.before = state.seen.clone();
+        drop(state);
+        self.begun.notify_one();
+    }
+
+    /// Returns when a session has begun since it was last asked: until it is stored, a death would lose what comes.
+    pub(super) async fn begun(&self) {
+        self.begun.notified().await;
     }
 
     /// The session cannot be resumed.

@@ -47,7 +47,10 @@ async fn a_connection_that_ends_in_any_way_loses_nothing(platform: Platform) {
 }
 
 async fn a_connection_that_falls_silent_is_noticed_and_rebuilt(platform: Platform) {
-    let simulators = |setup: &mut sim::Options| setup.discord.limits.heartbeat_ms = 200;
+    let simulators = |setup: &mut sim::Options| {
+        setup.discord.limits.heartbeat_ms = 200;
+        setup.slack.limits.ack_seconds = 1.0;
+    };
     let stage = Stage::with(platform, Options { simulators: Box::new(simulators), ..Options::default() }).await;
     stage.people.say("dm:ann", "ann", "/gate id=before").await;
     stage.people.reads("dm:ann", "id: before").await;

@@ -109,7 +109,9 @@ async fn buttons_work_after_a_restart(platform: Platform) {
     stage.start().await;
     stage.people.press("ann", &error, "Try again").await;
     stage.people.sees("dm:ann", |entry| entry.n > error.n && entry.is_said() && entry.text.contains("not there")).await;
-    stage.end().await;
+    // A press that was taken and answered comes again when the process died before it noted so: Discord refuses the second
+    // answer, and nobody sees anything.
+    stage.end_but_for(&["answered_twice"]).await;
 }
 
 async fn another_person_cannot_stop_it_and_is_told_alone(platform: Platform) {
@@ -217,7 +219,7 @@ async fn values_are_offered_while_they_are_typed(platform: Platform) {
 /// A tool whose text is better written in a form.
 const LETTER: &str = "---\nname: letter\ntoolset: lab\ndescription: Writes a letter\npermissions: [read]\n\
     parameters: { type: object, required: [to, text], properties: { to: { type: string, minLength: 2 }, \
-    text: { type: string, maxLength: 3000 }, about: { type: string, format: date } } }\n\
+    text: { type: string, maxLength: 3000, pattern: '[.]$' } } }\n\
     endpoint: { type: native, name: echo }\n";
 
 /// Opens the form of the tool `letter`.
@@ -227,8 +229,9 @@ async fn form(stage: &Stage) -> Entry {
         Platform::Discord => json!({ "to": "bob" }),
         _ => Value::Null,
     };
+    let before = stage.people.transcript("general").await.last().map_or(0, |entry| entry.n);
     stage.people.command("general", "ann", "letter", args).await;
-    stage.people.sees("general", |entry| entry.kind == "modal").await
+    stage.people.sees("general", |entry| entry.n > before && entry.kind == "modal").await
 }
 
 async fn submit(stage: &Stage, values: Value) {
@@ -243,8 +246,8 @@ async fn a_command_that_lacks_something_opens_a_form(platform: Platform) {
     let stage = Stage::with(platform, letters()).await;
     form(&stage).await;
     let values = match platform {
-        Platform::Discord => json!({ "text": "two lines & <b>" }),
-        _ => json!({ "to": "bob", "text": "two lines & <b>" }),
+        Platform::Discord => json!({ "text": "two lines & <b>." }),
+        _ => json!({ "to": "bob", "text": "two lines & <b>." }),
     };
     submit(&stage, values).await;
     let answer = stage.people.sees("general", |entry| entry.is_said() && entry.text.contains("lines & <b>")).await;
@@ -256,19 +259,19 @@ async fn what_is_wrong_in_a_form_is_said_and_can_be_corrected(platform: Platform
     let stage = Stage::with(platform, letters()).await;
     let first = form(&stage).await;
     // What a client lets through, and the tool's schema does not.
-    let values = |about: &str| match platform {
-        Platform::Discord => json!({ "text": "as it should be", "about": about }),
-        _ => json!({ "to": "bob", "text": "as it should be", "about": about }),
+    let values = |text: &str| match platform {
+        Platform::Discord => json!({ "text": text }),
+        _ => json!({ "to": "bob", "text": text }),
     };
-    submit(&stage, values("some day")).await;
-    let is_told = |entry: &Entry| entry.n > first.n && entry.is_bot() && entry.text.contains("about") && entry.kind != "menu";
+    submit(&stage, values("without an end")).await;
+    let is_told = |entry: &Entry| entry.n > first.n && entry.is_bot() && entry.text.contains("text") && entry.kind != "menu";
     let told = stage.people.sees("general", is_told).await;
     assert!(told.kind == "modal" || told.to.as_deref() == Some("ann"), "{told:?}");
     if told.kind != "modal" {
         form(&stage).await;
     }
-    submit(&stage, values("2026-01-31")).await;
-    stage.people.sees("general", |entry| entry.is_said() && entry.text.contains("as it should be") && entry.text.contains("2026-01-31")).await;
+    submit(&stage, values("as it should be.")).await;
+    stage.people.sees("general", |entry| entry.is_said() && entry.text.contains("as it should be.")).await;
     stage.end().await;
 }
 

@@ -1,9 +1,11 @@
 //! What people see: every kind of reply whole and valid, files both ways, each in their own language.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use conformance::{Entry, Options, Stage};
-use contract::{DeliveryError, DeliveryKey, Op, Part, Platform, Reply, TurnId, Why, reply::Content};
+use contract::{
+    Address, DeliveryError, DeliveryKey, Op, Part, Platform, Receipt, Reply, TurnId, Why, reply::Content,
+};
 use futures_util::StreamExt;
 use serde_json::json;
 
@@ -33,10 +35,26 @@ async fn posted(stage: &Stage, reply: &Reply) -> Vec<Part> {
     let turn = TurnId::new();
     for (n, part) in (0..).zip(&parts) {
         let key = DeliveryKey { turn, n: 0, part: n };
-        let sent = stage.adapter().outlet.send(&to, Op::Post(part), &key).await;
-        sent.unwrap_or_else(|error| panic!("{error} of {part:?}"));
+        patiently(stage, &to, Op::Post(part), &key).await.unwrap_or_else(|error| panic!("{error} of {part:?}"));
     }
     parts
+}
+
+/// The adapter may know that the platform would have it wait.
+async fn patiently(stage: &Stage, to: &Address, op: Op<'_>, key: &DeliveryKey) -> Result<Receipt, DeliveryError> {
+    loop {
+        let again = match &op {
+            Op::Post(part) => Op::Post(part),
+            Op::Replace(receipt, part) => Op::Replace(receipt, part),
+            _ => unreachable!("nothing else is sent here"),
+        };
+        match stage.adapter().outlet.send(to, again, key).await {
+            Err(DeliveryError::Wait { until, .. }) => {
+                tokio::time::sleep(until.duration_since(SystemTime::now()).unwrap_or_default()).await;
+            }
+            sent => return sent,
+        }
+    }
 }
 
 /// Letters and digits alone: what a platform draws by itself (bullets, frames, shortened pictures) is left out.
@@ -63,8 +81,7 @@ async fn every_sample_goes_out_and_is_valid(platform: Platform) {
         let seen = letters(&shown.iter().map(|entry| entry.text.as_str()).collect::<String>());
         let files = shown.iter().any(|entry| !entry.files.is_empty());
         for part in &parts {
-            let plain = letters(&part.plain);
-            let start: String = plain.chars().take(12).collect();
+            let start: String = letters(part.plain.split_whitespace().next().unwrap_or_default()).chars().take(12).collect();
             assert!(files || seen.contains(&start), "{name}: '{start}' is not seen in {seen}");
         }
     }
@@ -82,7 +99,7 @@ async fn every_sample_goes_out_as_an_edit(platform: Platform) {
     let receipt = outlet.send(&to, Op::Post(first), &key).await.expect("it is sent");
     for (name, reply) in document::samples::all() {
         for part in outlet.render(&reply, &to).iter().filter(|part| part.files.is_empty()) {
-            match outlet.send(&to, Op::Replace(&receipt, part), &key).await {
+            match patiently(&stage, &to, Op::Replace(&receipt, part), &key).await {
                 Ok(_) => {}
                 // An edit may be smaller than a message: then the answer is a message of its own.
                 Err(DeliveryError::Refused(Why::Unsupported | Why::TooOld)) => {}
@@ -99,6 +116,8 @@ async fn what_is_written_in_code_arrives_unchanged(platform: Platform) {
     let stage = Stage::with(platform, says(json!(format!("before\n\n````python\n{code}\n```\ninner\n````\n\nafter")))).await;
     stage.people.say("dm:ann", "ann", "/says").await;
     let seen = stage.people.reads("dm:ann", "after").await;
+    // Where a fence inside would end the code, something invisible stands in it.
+    let seen = Entry { text: seen.text.replace('\u{200b}', ""), ..seen };
     for line in code.lines().chain(["```", "inner"]) {
         assert!(seen.text.contains(line.trim_end()), "'{line}' is not in {:?}", seen.text);
     }
