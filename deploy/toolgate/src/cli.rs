@@ -61,7 +61,7 @@ pub struct Remote {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Try it: a local Telegram, tools, the gateway and a page to play with; no account, no key, no network
+    /// Try it: three local chat platforms, tools, the gateway and a page to play with; no account, no key, no network
     #[command(after_help = texts::DEMO)]
     Demo(Demo),
     /// Run the gateway as the configuration says

@@ -17,7 +17,7 @@ Examples:
   toolgate demo --listen 127.0.0.1:0 --no-open --json   one line with all addresses when ready
   toolgate demo --store redis://127.0.0.1:6379/0        look at the records with redis-cli
 
-The page shows a chat that speaks Telegram's real protocol with the gateway, and each call as it happens.
+The page shows Telegram, Discord and Slack, each over its real protocol, and each call as it happens.
 Everything stays on this machine and is gone when the demo ends, unless --store names a place. Ctrl+C ends it.";
 
 pub const UP: &str = "\
@@ -27,9 +27,9 @@ Examples:
   TOOLGATE__STORE=redis://127.0.0.1:6379/0 toolgate up
   toolgate up --json                                    one line with its address and store when ready
 
-Connect a Telegram bot with three lines in toolgate.yaml:
+Connect a bot with three lines in toolgate.yaml, here for Telegram:
   platforms:
-    telegram: { token: env:TELEGRAM_TOKEN }
+    telegram: { token: env:TELEGRAM_TOKEN }             discord: { token }, slack: { bot_token, app_token }
   policies: platform-policies/
 
 Tools and policies are read again when their files change; a bad file keeps the last good one and says so.
