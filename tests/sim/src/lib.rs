@@ -15,6 +15,7 @@ pub mod server;
 pub mod slack;
 pub mod socket;
 pub mod telegram;
+mod transcript;
 
 pub use discord::Discord;
 pub use server::{Error, Options, Running, Sim, serve};

@@ -190,7 +190,7 @@ fn modal(world: &mut World, one: &Interaction, asked: &Asked<'_>) -> Result<Opti
         known.modal = Some(form);
     }
     let Some(channel) = world.channels.get(&one.channel) else { return Ok(None) };
-    let mut entry = Entry::new(&channel.conversation, one.channel, By::Bot, Kind::Modal);
+    let mut entry = Entry::new(&channel.conversation, one.channel.to_string(), By::Bot, Kind::Modal);
     entry.thread = world.thread_name(one.channel);
     entry.text = modal_text(data);
     entry.to = world.called(one.user).map(str::to_owned);

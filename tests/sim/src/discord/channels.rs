@@ -73,12 +73,12 @@ pub fn typing(world: &mut World, asked: &Asked<'_>) -> Answer {
     let id = asked.id(1)?;
     world.writable(id, asked.bot)?;
     let Some(channel) = world.channels.get(&id) else { return Err(ApiError::channel()) };
-    let mut entry = Entry::new(&channel.conversation, id, By::Bot, Kind::Typing);
+    let mut entry = Entry::new(&channel.conversation, id.to_string(), By::Bot, Kind::Typing);
     entry.thread = world.thread_name(id);
     entry.payload = asked.body.json.clone();
     let guild = channel.guild;
     world.log(entry);
-    let now = super::ids::now_ms() / 1_000;
+    let now = crate::transcript::now_ms() / 1_000;
     let mut event = json!({"channel_id": id.to_string(), "user_id": asked.bot.to_string(), "timestamp": now});
     if let Some(guild) = guild {
         event["guild_id"] = json!(guild.to_string());

@@ -210,7 +210,7 @@ pub fn delete(world: &mut World, asked: &Asked<'_>) -> Answer {
 /// Writes down that the menu has changed.
 fn log(world: &mut World, asked: &Asked<'_>) {
     let Some(channel) = world.names.get("general").copied() else { return };
-    let mut entry = Entry::new("general", channel, By::Bot, Kind::Menu);
+    let mut entry = Entry::new("general", channel.to_string(), By::Bot, Kind::Menu);
     let names: Vec<String> = world
         .bots
         .get(&asked.bot)

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use super::cast::Message;
 use super::error::{ApiError, Form};
 use super::files::{File, mime};
-use super::ids::{now_ms, stamp};
+use super::ids::stamp;
 use super::mentions;
 use super::request::{Asked, Upload, snowflake};
 use super::transcript::Pinged;
 use super::world::World;
+use crate::transcript::now_ms;
 
 /// Where a message goes.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::ids::{digest, now_ms};
+use super::ids::digest;
 use crate::files::{Shelf, Stored, dimensions};
+use crate::transcript::now_ms;
 
 /// An address holds for a day.
 const HOLDS_SECONDS: u64 = 86_400;

@@ -1,14 +1,7 @@
 //! Snowflakes and times as they stand on the wire.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 /// The first millisecond of a snowflake: the start of 2015.
 pub const EPOCH: u64 = 1_420_070_400_000;
-
-/// Milliseconds since 1970.
-pub fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_millis() as u64).unwrap_or_default()
-}
 
 /// The smallest snowflake of a moment.
 pub fn snowflake(ms: u64) -> u64 {

@@ -6,7 +6,7 @@ use super::cast::{FORUM, Message, User};
 use super::draft::{keep_file, snapshot};
 use super::fault::{Fault, Kind as FaultKind};
 use super::files::mime;
-use super::ids::{now_ms, stamp};
+use super::ids::stamp;
 use super::mentions;
 use super::people::{Edit, NewFile, Outcome, React, Refused, Said, Say, Typing, refused};
 use super::places::word;
@@ -16,6 +16,7 @@ use super::show;
 use super::transcript::{By, Entry, Kind};
 use super::world::World;
 use crate::files::content;
+use crate::transcript::now_ms;
 
 /// A person writes at most this many characters at once.
 const PAGE: usize = 2_000;
@@ -186,7 +187,7 @@ impl World {
 
     fn log_person(&mut self, channel: u64, id: u64, user: &User, kind: Kind, payload: Value) -> Said {
         let Some(known) = self.channels.get(&channel) else { return Said::default() };
-        let mut entry = Entry::new(&known.conversation, channel, By::User, kind);
+        let mut entry = Entry::new(&known.conversation, channel.to_string(), By::User, kind);
         entry.user = Some(user.name.clone());
         entry.thread = self.thread_name(channel);
         entry.message = Some(id.to_string());

@@ -146,7 +146,7 @@ impl World {
             }
             self.violation("interaction_unanswered", "INTERACTION_CREATE", format!("{} of {}", one.id, one.name));
             let Some(channel) = self.channels.get(&one.channel).filter(|_| one.kind != AUTOCOMPLETE) else { continue };
-            let mut entry = Entry::new(&channel.conversation, one.channel, By::Bot, Seen::Status);
+            let mut entry = Entry::new(&channel.conversation, one.channel.to_string(), By::Bot, Seen::Status);
             entry.thread = self.thread_name(one.channel);
             entry.text =
                 if one.kind == COMMAND { "The application did not respond" } else { "This interaction failed" }

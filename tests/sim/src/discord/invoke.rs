@@ -96,7 +96,7 @@ impl World {
         message: Option<u64>,
     ) -> Said {
         let conversation = self.channels.get(&channel).map(|channel| channel.conversation.clone()).unwrap_or_default();
-        let mut entry = Entry::new(&conversation, channel, By::User, kind);
+        let mut entry = Entry::new(&conversation, channel.to_string(), By::User, kind);
         entry.user = Some(user.to_owned());
         entry.thread = self.thread_name(channel);
         entry.text = text;

@@ -7,10 +7,11 @@ use super::cast::{DIRECT, FORUM, Message, Standing};
 use super::check;
 use super::draft::{self, Place};
 use super::error::ApiError;
-use super::ids::{made_ms, now_ms};
+use super::ids::made_ms;
 use super::request::Asked;
 use super::transcript::{By, Entry, Kind};
 use super::world::World;
+use crate::transcript::now_ms;
 
 impl World {
     /// How a channel stands; a thread as its parent does, and one in a guild without the bot is hidden.
@@ -227,7 +228,7 @@ pub fn remove(world: &mut World, channel: u64, id: u64, by: By, user: Option<Str
     if gone.to.is_none() {
         world.tell("MESSAGE_DELETE", guild, event.clone());
     }
-    let mut entry = Entry::new(&conversation, channel, by, Kind::Delete);
+    let mut entry = Entry::new(&conversation, channel.to_string(), by, Kind::Delete);
     entry.user = user;
     entry.message = Some(id.to_string());
     entry.thread = world.thread_name(channel);

@@ -98,7 +98,7 @@ impl World {
         payload: Value,
     ) {
         let Some(known) = self.channels.get(&channel) else { return };
-        let mut entry = Entry::new(&known.conversation, channel, by, Kind::Reaction);
+        let mut entry = Entry::new(&known.conversation, channel.to_string(), by, Kind::Reaction);
         entry.thread = self.thread_name(channel);
         entry.user = user;
         entry.message = Some(message.to_string());

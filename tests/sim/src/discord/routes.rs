@@ -89,7 +89,7 @@ fn refusal(error: &ApiError) -> Response {
 }
 
 fn paces(headers: &mut HeaderMap, level: Level, bucket: &str) {
-    let reset = super::ids::now_ms() as f64 / 1_000.0 + level.after;
+    let reset = crate::transcript::now_ms() as f64 / 1_000.0 + level.after;
     put(headers, "x-ratelimit-limit", &level.limit.to_string());
     put(headers, "x-ratelimit-remaining", &level.remaining.to_string());
     put(headers, "x-ratelimit-reset", &format!("{reset:.3}"));

@@ -31,7 +31,7 @@ impl World {
     pub fn bot_entry(&self, channel: u64, id: u64, kind: Kind, pinged: Pinged) -> Entry {
         let known = self.channels.get(&channel);
         let conversation = known.map(|channel| channel.conversation.as_str()).unwrap_or_default();
-        let mut entry = Entry::new(conversation, channel, By::Bot, kind);
+        let mut entry = Entry::new(conversation, channel.to_string(), By::Bot, kind);
         entry.thread = self.thread_name(channel);
         entry.message = Some(id.to_string());
         if let Some(message) = known.and_then(|channel| channel.messages.get(&id)) {

@@ -8,11 +8,12 @@ use super::Setup;
 use super::cast::{Bot, Channel, DIRECT, Guild, Message, Standing, TEXT, User};
 use super::fault::Faults;
 use super::files::Files;
-use super::ids::{digest, now_ms, snowflake};
+use super::ids::{digest, snowflake};
 use super::interactions::Interaction;
 use super::limits::{Limits, Meter};
 use super::session::{Connection, Session};
 use super::transcript::{Entry, Transcript};
+use crate::transcript::now_ms;
 
 /// How many messages a channel keeps, and how many names, bots and sessions there can be.
 pub const KEPT_MESSAGES: usize = 5_000;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde_json::{Map, Value, json};
 
 use super::outbox::Outbox;
-use super::transcript::now_ms;
+use crate::transcript::now_ms;
 
 /// A workspace; several may belong to one organisation.
 #[derive(Clone, Debug)]

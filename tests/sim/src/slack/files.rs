@@ -98,6 +98,7 @@ impl Files {
                 mime: file.mime.clone(),
                 size: file.size,
                 id: file.id.clone(),
+                ..FileSeen::default()
             })
             .collect()
     }

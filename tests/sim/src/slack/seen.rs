@@ -137,6 +137,7 @@ impl Seen {
                 text: text["text"].as_str().unwrap_or_default().to_owned(),
                 row: self.row,
                 url: url.as_str().map(str::to_owned),
+                ..Button::default()
             });
         };
         if element["type"] == "button" {

@@ -86,7 +86,7 @@ impl World {
     pub fn trigger(&mut self, app: usize, user: &str, channel: &str) -> String {
         let serial = self.next_serial();
         let id =
-            format!("{serial}.{}.{:032x}", super::transcript::now_ms(), serial.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            format!("{serial}.{}.{:032x}", crate::transcript::now_ms(), serial.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let trigger =
             Trigger { app, user: user.to_owned(), channel: channel.to_owned(), made: Instant::now(), used: false };
         self.views.triggers.insert(id.clone(), trigger);

@@ -10,8 +10,9 @@ use super::fault::Faults;
 use super::files::Files;
 use super::limits::{Limits, Meter};
 use super::replies::Replies;
-use super::transcript::{Entry, Transcript, now_ms};
+use super::transcript::{Entry, Transcript};
 use super::views::Views;
+use crate::transcript::now_ms;
 
 /// How many messages a conversation keeps, and how many conversations and people there can be.
 pub const KEPT_MESSAGES: usize = 5_000;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::hook::Hook;
 use super::text::Formatted;
-use super::transcript::now_ms;
 use super::world::{KEPT_MESSAGES, KEPT_UPDATES};
+use crate::transcript::now_ms;
 
 /// A person; the name that a test uses is the first name, and in small letters the user name.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use super::error::ApiError;
 use super::markup;
 use super::send::{announce, caption, chat, text};
 use super::text::units;
-use super::transcript::{Kind, now_ms};
+use super::transcript::Kind;
 use super::world::World;
+use crate::transcript::now_ms;
 
 /// How long a bot may delete what others wrote, in seconds.
 const DELETE_WINDOW: i64 = 48 * 3_600;

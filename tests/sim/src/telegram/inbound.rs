@@ -9,9 +9,10 @@ use super::markup;
 use super::people::{Edit, NewFile, Outcome, Press, Said, Say, refused};
 use super::send::seen;
 use super::text::{Entity, Formatted, units};
-use super::transcript::{By, Entry, Kind, now_ms};
+use super::transcript::{By, Entry, Kind};
 use super::world::{KEPT_UPDATES, Press as Waiting, World};
 use crate::files::content;
+use crate::transcript::now_ms;
 
 impl World {
     pub fn deliver(&mut self, kind: &'static str, chat: i64, message: i64) -> (Option<i64>, Value) {

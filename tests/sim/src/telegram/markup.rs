@@ -106,7 +106,7 @@ pub fn buttons(markup: Option<&Value>) -> Vec<Button> {
                 .map(str::to_owned)
                 .or_else(|| url.clone())
                 .unwrap_or_else(|| text.clone());
-            Button { id, text, row, url }
+            Button { id, text, row, url, ..Button::default() }
         };
         buttons.as_array().into_iter().flatten().map(seen).collect()
     };

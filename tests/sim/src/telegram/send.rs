@@ -231,7 +231,13 @@ pub fn announce(
 }
 
 pub fn seen(file: &File) -> FileSeen {
-    FileSeen { name: file.name.clone(), mime: file.mime.clone(), size: file.size, id: file.id.clone() }
+    FileSeen {
+        name: file.name.clone(),
+        mime: file.mime.clone(),
+        size: file.size,
+        id: file.id.clone(),
+        ..FileSeen::default()
+    }
 }
 
 impl Asked<'_> {

@@ -168,7 +168,7 @@ async fn a_message_notifies_whom_it_allows() {
             body["allowed_mentions"] = allowed;
         }
         let sent = rig.ok(&format!("POST channels/{channel}/messages"), body).await;
-        let pings = rig.last("general").pings;
+        let pings = rig.last("general").own.pings;
         seen.push(format!(
             "{:?} {:?} {} {}",
             pings.users,
