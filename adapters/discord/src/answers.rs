@@ -264,7 +264,10 @@ impl Desk<'_> {
         let menu = self.discord.menus.of(guild, path);
         let Some(form) = menu.find(path).and_then(|tool| tool.form(args)) else { return false };
         let Some(message) = self.message(kind.clone()) else { return false };
-        if self.core.catalog.check(&self.caller(&message), name, args).is_ok() {
+        let caller = self.caller(&message);
+        if self.core.catalog.check(&caller, name, args).is_ok()
+            || !self.core.catalog.hears(&caller, &message.address).await
+        {
             return false;
         }
         let id = format!("{FORM}{}:{name}", self.interaction.id);
@@ -292,13 +295,17 @@ impl Desk<'_> {
         let menu = self.discord.menus.of(guild, path);
         let typed = options.iter().find(|option| option.focused).map(|option| crate::commands::plain(&option.value));
         let asked = async {
+            let Some(message) = self.message(Kind::Text { text: String::new() }) else { return Vec::new() };
+            let caller = self.caller(&message);
+            if !self.core.catalog.hears(&caller, &message.address).await {
+                return Vec::new();
+            }
             if is_run(path) && menu.find(path).is_none() {
                 let names = menu.like(typed.as_deref().unwrap_or_default());
                 return names.into_iter().map(|name| (name.clone(), name)).collect();
             }
             let Some((tool, field, typed)) = menu.focused(path, options) else { return Vec::new() };
-            let Some(message) = self.message(Kind::Text { text: String::new() }) else { return Vec::new() };
-            let found = self.core.catalog.complete(&self.caller(&message), &tool, &field, &typed).await;
+            let found = self.core.catalog.complete(&caller, &tool, &field, &typed).await;
             found.into_iter().map(|choice| (choice.label, choice.value)).collect::<Vec<_>>()
         };
         let found = timeout(self.discord.config.timing.complete, asked).await.unwrap_or_default();

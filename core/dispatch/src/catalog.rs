@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     commands::{self, BUILTINS},
+    gate,
     gateway::Inner,
     snapshot::parameters_of_builtin,
 };
@@ -17,10 +18,14 @@ const CHOICES_MAX: usize = 25;
 /// Turns of a conversation that are looked through for the references of one person.
 const TURNS_SEEN: usize = 100;
 /// What is not found in this time is not shown: the platform waits.
-const COMPLETE_IN: Duration = Duration::from_millis(300);
+const KNOWN_IN: Duration = Duration::from_millis(300);
 
 #[async_trait]
 impl Catalog for Inner {
+    async fn hears(&self, who: &Caller, at: &Address) -> bool {
+        tokio::time::timeout(KNOWN_IN, gate::would_hear(self, who, at)).await.unwrap_or(false)
+    }
+
     fn menu(&self, who: &Caller) -> Arc<Menu> {
         self.snapshot.load().list(who).menu.clone()
     }
@@ -40,7 +45,7 @@ impl Catalog for Inner {
         let typed = typed.trim().to_lowercase();
         if is_builtin(command) {
             let finding = self.complete_builtin(who, command, field, &typed);
-            return tokio::time::timeout(COMPLETE_IN, finding).await.unwrap_or_default();
+            return tokio::time::timeout(KNOWN_IN, finding).await.unwrap_or_default();
         }
         let snapshot = self.snapshot.load();
         let Some(tool) = snapshot.resolve(who, command) else { return Vec::new() };

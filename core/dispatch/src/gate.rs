@@ -74,6 +74,16 @@ pub(crate) async fn admit(
     Ok(Admitted::Heard)
 }
 
+/// Whether the gate would hear what the caller says to us at this address. Nobody is counted, and no stranger is answered.
+pub(crate) async fn would_hear(inner: &Inner, caller: &Caller, at: &Address) -> bool {
+    let gating = inner.snapshot.load().policies.manner(caller).gating;
+    match gating.admission(at.direct, true) {
+        Admission::Heard => true,
+        Admission::NotHeard => false,
+        Admission::IfPaired => pairing::is_let_in(inner, caller).await.unwrap_or(false),
+    }
+}
+
 fn has_content(message: &Message) -> bool {
     match &message.kind {
         Kind::Text { text } | Kind::Edit { text } => text.chars().any(is_visible) || !message.files.is_empty(),

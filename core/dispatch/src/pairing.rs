@@ -1,6 +1,7 @@
 //! Pairing: a stranger is shown a code, an operator lets in whose code it is, and the person is heard from then on.
 //!
-//! The code only says which request is meant; it lets nobody in by itself.
+//! The code only says which request is meant; it lets nobody in by itself. People are stored; codes are in memory, so that
+//! after a restart a stranger is shown a new one.
 
 mod code;
 
@@ -24,7 +25,7 @@ const CODE_LASTS: Duration = Duration::from_secs(3_600);
 const WAITING_MAX: usize = 100;
 /// Most people who are let in at an account.
 const PEOPLE_MAX: usize = 1_000;
-/// How often the list is read again for strangers: another process may have let them in.
+/// How often the list is read again when somebody speaks: another process may have let them in, or removed them.
 const READ_EVERY: Duration = Duration::from_secs(10);
 /// Wrong codes in [`TRIES_IN`] before none is looked at.
 const TRIES_MAX: u32 = 10;
@@ -36,7 +37,7 @@ type Account = (Platform, String);
 #[derive(Default)]
 pub(crate) struct Pairing {
     state: Mutex<State>,
-    /// One change of a stored list at a time.
+    /// A stored list is changed, or read to be remembered, one at a time.
     changing: tokio::sync::Mutex<()>,
 }
 
@@ -133,20 +134,34 @@ pub(crate) async fn admit(inner: &Arc<Inner>, message: &Message, caller: &Caller
     if message.from_bot {
         return Ok(Admitted::NotHeard);
     }
-    let account = (caller.platform, caller.account.clone());
-    let pairing = &inner.pairing;
-    if !pairing.knows(&account, &caller.sender.id) && pairing.is_stale(&account) {
-        let people = read(inner, &account).await?;
-        pairing.keep(&account, people);
-    }
-    if pairing.knows(&account, &caller.sender.id) {
+    if is_let_in(inner, caller).await? {
         return Ok(Admitted::Heard);
     }
     if matches!(message.kind, Kind::Reaction { .. } | Kind::Edit { .. }) {
         return Ok(Admitted::NotHeard);
     }
+    let account = (caller.platform, caller.account.clone());
     let locale = inner.snapshot.load().locale(message, caller);
-    Ok(pairing.ask(account, message, locale).map_or(Admitted::NotHeard, |code| Admitted::Answered(words(&code))))
+    Ok(inner.pairing.ask(account, message, locale).map_or(Admitted::NotHeard, |code| Admitted::Answered(words(&code))))
+}
+
+/// Whether an operator has let the sender in, as of some seconds ago. While the store is away, who was known is.
+pub(crate) async fn is_let_in(inner: &Inner, caller: &Caller) -> Result<bool, StoreDown> {
+    let (pairing, account) = (&inner.pairing, (caller.platform, caller.account.clone()));
+    let was_known = pairing.knows(&account, &caller.sender.id);
+    if !pairing.is_stale(&account) {
+        return Ok(was_known);
+    }
+    // Together with changes, lest an older list takes the place of a newer; who waited finds it read.
+    let _changing = pairing.changing.lock().await;
+    if pairing.is_stale(&account) {
+        match read(inner, &account).await {
+            Ok(people) => pairing.keep(&account, people),
+            Err(_) if was_known => pairing.postpone(&account),
+            Err(down) => return Err(down),
+        }
+    }
+    Ok(pairing.knows(&account, &caller.sender.id))
 }
 
 fn words(code: &Code) -> String {
@@ -181,6 +196,13 @@ impl Pairing {
 
     fn keep(&self, account: &Account, people: People) {
         self.lock().people.insert(account.clone(), Known { people, read: Some(Instant::now()) });
+    }
+
+    /// The list could not be read, and is read again later.
+    fn postpone(&self, account: &Account) {
+        if let Some(known) = self.lock().people.get_mut(account) {
+            known.read = Some(Instant::now());
+        }
     }
 
     /// A new request's code; nothing when the person has one, or too many wait.
@@ -262,6 +284,7 @@ pub(crate) async fn all(inner: &Inner) -> Result<Pairings, StoreDown> {
     let mut accounts = inner.accounts();
     accounts.sort();
     let mut people = Vec::new();
+    let _changing = inner.pairing.changing.lock().await;
     for account in accounts.into_iter().filter(|(platform, _)| !platform.is_pull()) {
         let read = read(inner, &account).await?;
         people.extend(read.iter().map(|(sender, person)| paired(&account, sender, person)));

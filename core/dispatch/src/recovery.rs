@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use crate::{
     delivery,
     gateway::Inner,
+    indicators,
     invoke::INVOKED,
     lane::Lanes,
     mend,
@@ -99,6 +100,8 @@ async fn take(inner: &Arc<Inner>, owned: &[Owned]) {
         if now.is_none() || before.is_some() {
             for turn in inner.lanes.lost(partition) {
                 inner.tracer.forget(turn);
+                // Whoever has it now shows its own.
+                indicators::ended(inner, turn);
             }
         }
         if let Some(fence) = now {

@@ -161,9 +161,13 @@ async fn values_are_offered_while_they_are_typed() {
         typed: json!("city 2"),
         ..Typed::default()
     };
-    let offered =
-        serde_json::to_value(timeout(SOON, stage.world().autocomplete(&typed)).await.unwrap().unwrap()).unwrap();
-    assert_eq!(offered["choices"][0], json!({"name": "ann:order_query:city:city 2", "value": "city 2"}));
+    let offered = async |user: &str| {
+        let typed = Typed { user: user.into(), ..typed.clone() };
+        let offered = timeout(SOON, stage.world().autocomplete(&typed)).await.unwrap().unwrap();
+        serde_json::to_value(offered).unwrap()["choices"].clone()
+    };
+    assert_eq!(offered("ann").await[0], json!({"name": "ann:order_query:city:city 2", "value": "city 2"}));
+    assert_eq!(offered(STRANGER).await, json!([]), "who is not heard is offered nothing");
     stage.end().await;
 }
 

@@ -2,6 +2,9 @@
 
 use super::stage::*;
 
+/// Somebody whom the gate does not hear, by name.
+pub(crate) const STRANGER: &str = "stranger";
+
 /// The core's other end: what was accepted comes out here.
 pub(crate) struct Fake {
     pub(crate) accepted: mpsc::UnboundedSender<Message>,
@@ -73,6 +76,10 @@ impl Cursors for Fake {
 
 #[async_trait::async_trait]
 impl Catalog for Fake {
+    async fn hears(&self, who: &Caller, _at: &Address) -> bool {
+        who.sender.name != STRANGER
+    }
+
     fn menu(&self, who: &Caller) -> Arc<Menu> {
         let mut items = self.menu.lock().unwrap().clone();
         let is_own = who.space.is_some() && *self.own.lock().unwrap() == who.space;

@@ -102,6 +102,10 @@ impl Cursors for Fake {
 
 #[async_trait::async_trait]
 impl Catalog for Fake {
+    async fn hears(&self, _who: &Caller, _at: &Address) -> bool {
+        true
+    }
+
     fn menu(&self, _who: &Caller) -> Arc<Menu> {
         self.menus.fetch_add(1, Ordering::Relaxed);
         let item = |name: &&str| MenuItem {

@@ -55,3 +55,16 @@ async fn codes_cannot_be_tried_one_after_the_other() {
     tokio::time::advance(TRIES_IN).await;
     assert!(pairing.find(&code).is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_list_is_read_again_whoever_speaks() {
+    let pairing = Pairing::default();
+    assert!(pairing.is_stale(&account()));
+    let person = Person { name: "Ada".into(), since_ms: 1 };
+    pairing.keep(&account(), [("ada".to_owned(), person)].into());
+    assert!(pairing.knows(&account(), "ada") && !pairing.is_stale(&account()));
+    tokio::time::advance(READ_EVERY).await;
+    assert!(pairing.is_stale(&account()), "another process may have removed her");
+    pairing.postpone(&account());
+    assert!(pairing.knows(&account(), "ada") && !pairing.is_stale(&account()), "the store is away");
+}

@@ -175,6 +175,24 @@ async fn a_stranger_is_heard_once_an_operator_lets_them_in_also_after_a_restart(
 }
 
 #[tokio::test]
+async fn nothing_is_offered_to_whom_the_gate_does_not_hear() {
+    let gateway = gateway("gating: { groups: allowlist, direct: pairing, allowlist: ['id:listed'] }").await;
+    let hears = async |message: Message| {
+        let caller = gateway.gateway.caller_of(&message);
+        gateway.gateway.core().catalog.hears(&caller, &message.address).await
+    };
+    for (message, expected) in [
+        (in_group("listed", "", Heard::Addressed), true),
+        (in_group("eve", "", Heard::Addressed), false),
+        (direct("listed", ""), true),
+        (direct("eve", ""), false),
+    ] {
+        assert_eq!(hears(message.clone()).await, expected, "{message:?}");
+    }
+    assert!(gateway.gateway.pairings().await.unwrap().waiting.is_empty(), "asking for choices asks for no code");
+}
+
+#[tokio::test]
 async fn the_same_chat_of_two_accounts_is_two_conversations() {
     let gate = Gate::closed();
     let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
