@@ -125,6 +125,15 @@ fn problem_line(problem: &Problem, locale: Locale) -> String {
         None if problem.path.is_empty() => catalogue::text(locale, "detail-expected", &values),
         None => catalogue::text(locale, "detail-missing", &values),
     };
+    advised(line, problem, locale)
+}
+
+/// What a place should hold, for where the place itself is pointed at: a field of a form.
+pub fn expected(problem: &Problem, locale: Locale) -> String {
+    advised(reading::said("expected", &problem.expected, locale), problem, locale)
+}
+
+fn advised(line: String, problem: &Problem, locale: Locale) -> String {
     let Some(hint) = &problem.hint else { return line };
     let advice = reading::said("advice", hint, locale);
     let values = [("line", catalogue::value(line)), ("advice", catalogue::value(advice))];
@@ -190,6 +199,26 @@ mod tests {
             代码：args.invalid
             → 请改正后重新发送"#]]
         .assert_eq(&drawn(&full(), Locale::ZhHans));
+    }
+
+    #[test]
+    fn a_field_says_what_it_should_hold() {
+        let said = |locale| {
+            let full = full();
+            full.problems.iter().map(|problem| expected(problem, locale)).collect::<Vec<_>>().join("\n")
+        };
+        expect![[r#"
+            one of pending, paid (did you mean 'paid'?)
+            string (order number)
+            at most 50
+            at most 6 levels of nesting (send a flatter structure)"#]]
+        .assert_eq(&said(Locale::En));
+        expect![[r#"
+            以下之一：pending, paid（您是不是想写“paid”？）
+            文本（order number）
+            不大于 50
+            至多 6 层嵌套（请减少嵌套）"#]]
+        .assert_eq(&said(Locale::ZhHans));
     }
 
     #[test]

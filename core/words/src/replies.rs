@@ -25,6 +25,11 @@ pub fn send(locale: Locale) -> String {
     catalogue::plain(locale, "button-send")
 }
 
+/// A truth value, to be chosen in a form.
+pub fn yes_or_no(yes: bool, locale: Locale) -> String {
+    catalogue::plain(locale, if yes { "choice-yes" } else { "choice-no" })
+}
+
 /// A status behind the bot's own name while it works.
 pub fn working(locale: Locale) -> String {
     catalogue::plain(locale, "reply-working")

@@ -3,6 +3,8 @@ button-cancel = Cancel
 button-again = Try again
 button-details = Details
 button-send = Send
+choice-yes = yes
+choice-no = no
 
 # Around a reply
 reply-repeated = (you may have received this already)

@@ -3,6 +3,8 @@ button-cancel = 取消
 button-again = 重试
 button-details = 详情
 button-send = 提交
+choice-yes = 是
+choice-no = 否
 
 # 答复前后的话
 reply-repeated = （您可能已经收到过这条消息）
