@@ -1,6 +1,6 @@
 //! A form for a command's arguments: made from their schema, and what was filled into it. Pure.
 
-use contract::{Address, Problem, text as cut};
+use contract::{Action, Address, Locale, Problem, TurnId, text as cut};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,6 @@ const LONGEST_NAME: usize = 250;
 const LONGEST_METADATA: usize = 3_000;
 const LONGEST_TEXT: u64 = 3_000;
 const MOST_OPTIONS: usize = 100;
-const MOST_RADIOS: usize = 10;
 const MOST_BLOCKS: usize = 100;
 /// A text that may be longer than this is written on several lines.
 const ONE_LINE: u64 = 200;
@@ -62,15 +61,9 @@ impl Origin {
     }
 }
 
-/// The words on a form that are not the tool's.
-pub(crate) struct Labels {
-    pub submit: String,
-    pub close: String,
-}
-
 /// A form for the arguments of a schema, what is known of them filled in. Nothing when there is nothing to fill in, or
 /// more than a form can hold.
-pub(crate) fn modal(origin: &Origin, schema: &Value, known: &Map<String, Value>, labels: &Labels) -> Option<Value> {
+pub(crate) fn modal(origin: &Origin, schema: &Value, known: &Map<String, Value>, locale: Locale) -> Option<Value> {
     let metadata = serde_json::to_string(origin).ok().filter(|written| written.len() <= LONGEST_METADATA)?;
     let properties = schema.get("properties")?.as_object().filter(|all| !all.is_empty())?;
     let required: Vec<&str> = array(schema, "required").iter().filter_map(Value::as_str).collect();
@@ -83,15 +76,16 @@ pub(crate) fn modal(origin: &Origin, schema: &Value, known: &Map<String, Value>,
         .map(|field| (field, false))
         .chain(rest.into_iter().map(|field| (field, true)))
         .take(MOST_BLOCKS)
-        .map(|((name, schema), optional)| input(name, schema, optional, known.get(name)))
+        .map(|((name, schema), optional)| input(name, schema, optional, known.get(name), locale))
         .collect();
     Some(json!({
         "type": "modal",
         "callback_id": OURS,
         "private_metadata": metadata,
         "title": plain(&origin.command, LONGEST_TITLE),
-        "submit": plain(&labels.submit, LONGEST_TITLE),
-        "close": plain(&labels.close, LONGEST_TITLE),
+        "submit": plain(&words::send(locale), LONGEST_TITLE),
+        // Whose turn it would be does not change what the button says.
+        "close": plain(&words::button(Action::Cancel(TurnId::new()), locale), LONGEST_TITLE),
         "blocks": blocks,
     }))
 }
@@ -125,7 +119,7 @@ pub(crate) fn filled(view: &Value) -> Map<String, Value> {
 }
 
 /// The problems of what was filled in, each at its field; one that concerns none of them stands at the first.
-pub(crate) fn errors(view: &Value, problems: &[Problem]) -> Map<String, Value> {
+pub(crate) fn errors(view: &Value, problems: &[Problem], locale: Locale) -> Map<String, Value> {
     let blocks = array(view, "blocks");
     let block_of = |field: &str| {
         let is_it = |block: &&Value| block.get("element").and_then(|e| text(e, "action_id")) == Some(field);
@@ -135,14 +129,13 @@ pub(crate) fn errors(view: &Value, problems: &[Problem]) -> Map<String, Value> {
     for problem in problems {
         let field = problem.path.split('/').next().unwrap_or_default();
         let Some(block) = block_of(field) else { continue };
-        let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        errors.entry(block).or_insert_with(|| json!(cut::one_line(&format!("{}{hint}", problem.expected), 300)));
+        errors.entry(block).or_insert_with(|| json!(cut::one_line(&words::expected(problem, locale), 300)));
     }
     errors
 }
 
-fn input(name: &str, schema: &Value, optional: bool, known: Option<&Value>) -> Value {
-    let (element, reading) = element(name, schema, known.or_else(|| schema.get("default")));
+fn input(name: &str, schema: &Value, optional: bool, known: Option<&Value>, locale: Locale) -> Value {
+    let (element, reading) = element(name, schema, known.or_else(|| schema.get("default")), locale);
     let mut block = json!({
         "type": "input",
         "block_id": format!("{reading}{name}"),
@@ -157,17 +150,17 @@ fn input(name: &str, schema: &Value, optional: bool, known: Option<&Value>) -> V
 }
 
 /// The element for a value of the schema, and how what is typed into it is read.
-fn element(name: &str, schema: &Value, known: Option<&Value>) -> (Value, &'static str) {
+fn element(name: &str, schema: &Value, known: Option<&Value>, locale: Locale) -> (Value, &'static str) {
     let kind =
         text(schema, "type").or_else(|| array(schema, "type").iter().filter_map(Value::as_str).find(|t| *t != "null"));
     let choices = array(schema, "enum");
     let mut element = match kind {
-        _ if fits(choices) => select("static_select", choices, known),
+        _ if fits(choices) => select(choices, known),
         Some("array") => match schema.get("items").map(|items| array(items, "enum")) {
             Some(choices) if fits(choices) => many(choices, known),
             _ => return (typed("plain_text_input", name, schema, known, true), AS_JSON),
         },
-        Some("boolean") => flag(known),
+        Some("boolean") => flag(known, locale),
         Some("integer" | "number") => number(schema, kind == Some("number"), known),
         Some("string") | None if kind.is_some() || !choices.is_empty() => match text(schema, "format") {
             Some("date") => json!({"type": "datepicker"}),
@@ -223,17 +216,19 @@ fn number(schema: &Value, is_decimal: bool, known: Option<&Value>) -> Value {
     element
 }
 
-fn flag(known: Option<&Value>) -> Value {
-    let mut element = select("radio_buttons", &[json!(true), json!(false)], known);
-    if let Some(options) = element["options"].as_array_mut() {
-        options.truncate(MOST_RADIOS);
+fn flag(known: Option<&Value>, locale: Locale) -> Value {
+    let option =
+        |yes: bool| json!({"text": plain(&words::yes_or_no(yes, locale), LONGEST_OPTION), "value": yes.to_string()});
+    let mut element = json!({"type": "radio_buttons", "options": [option(true), option(false)]});
+    if let Some(known) = known.and_then(Value::as_bool) {
+        element["initial_option"] = option(known);
     }
     element
 }
 
-fn select(kind: &str, choices: &[Value], known: Option<&Value>) -> Value {
+fn select(choices: &[Value], known: Option<&Value>) -> Value {
     let options = options(choices);
-    let mut element = json!({"type": kind, "options": options});
+    let mut element = json!({"type": "static_select", "options": options});
     if let Some(at) = known.and_then(|known| choices.iter().position(|choice| choice == known)) {
         element["initial_option"] = options[at].clone();
     }

@@ -1,5 +1,7 @@
 //! What the app's set-up lacks: asked of Slack, and said with the step that mends it.
 
+use std::sync::atomic::Ordering;
+
 use contract::Missing;
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -43,6 +45,8 @@ pub(crate) async fn missing(slack: &Slack) -> Vec<Missing> {
         Err(problem) => missing.push(of(&problem, "the scopes of the bot token")),
     }
     match &slack.config.mode {
+        // Whoever hears asks for sockets all the time, and says itself what is wrong with that.
+        Mode::Socket { .. } if slack.is_hearing.load(Ordering::Relaxed) => {}
         Mode::Socket { .. } => {
             if let Err(problem) = slack.api.call_as(As::App, "apps.connections.open", &json!({})).await {
                 missing.push(match problem.is("missing_scope") {

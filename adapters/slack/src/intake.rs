@@ -15,11 +15,10 @@ use tokio::time::Instant;
 
 pub(crate) use crate::body::Door;
 use crate::{
-    Slack,
-    forms,
-    inbound::{self, Me, Slip, array, text},
+    Slack, forms,
+    inbound::{self, Me, array, text},
     lanes::Lanes,
-    people::People,
+    people::{self, People},
     report::Report,
 };
 
@@ -121,9 +120,8 @@ impl Intake {
     }
 
     async fn event(self: &Arc<Self>, payload: &Value, me: &Me, until: Instant) -> Answer {
-        let account = &self.slack.account;
         let kind = payload.get("event").and_then(|event| text(event, "type")).unwrap_or("no type");
-        let Some(mut message) = self.read(kind, || inbound::event(payload, me, account)) else {
+        let Some(mut message) = self.read(kind, || inbound::event(payload, me, &self.slack.account)) else {
             self.notice(kind, payload, me);
             return Answer::Taken(None);
         };
@@ -139,7 +137,8 @@ impl Intake {
 
     async fn command(self: &Arc<Self>, payload: &Value, me: &Me, until: Instant) -> Answer {
         let now = crate::now_ms();
-        let Some(mut typed) = self.read("slash command", || inbound::command(payload, me, &self.slack.account, now)) else {
+        let Some(mut typed) = self.read("slash command", || inbound::command(payload, me, &self.slack.account, now))
+        else {
             return Answer::Taken(None);
         };
         let locale = self.complete(&mut typed.message);
@@ -226,17 +225,12 @@ impl Intake {
         is_shown.then_some(errors)
     }
 
-    /// Adds what is known of the sender; the language in which they are answered, which goes along with the address.
+    /// Adds what is known of the sender; the language in which they are answered.
     fn complete(&self, message: &mut Message) -> Locale {
         if let Some(id) = self.people.complete(message) {
             self.lanes.tasks.spawn(People::look_up(self.slack.clone(), self.people.clone(), id));
         }
-        let locale = words::locale_of(message, None);
-        if locale != Locale::default() {
-            let slip = Slip { locale, ..Slip::of(&message.address.private) };
-            message.address.private = slip.opaque();
-        }
-        locale
+        people::tell_locale(message)
     }
 
     /// Who asks, as policy sees it.

@@ -86,6 +86,12 @@ impl Lanes {
         job
     }
 
+    /// Lets go of everything: what waits holds whoever holds us.
+    pub(crate) fn abandon(&self) {
+        self.kill.cancel();
+        drop(std::mem::take(&mut *lock(&self.waiting)));
+    }
+
     /// Lets what is under way end, for a while.
     pub(crate) async fn finish(&self, patience: Duration) {
         self.tasks.close();

@@ -4,7 +4,10 @@
 //! sockets, [`hooks`] takes the events that come over HTTP; [`Slack`] is the outlet and the source that the core is given.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -104,6 +107,8 @@ pub struct Slack {
     /// What takes messages in while the adapter runs.
     intake: Mutex<Option<Arc<Intake>>>,
     memory: memory::Memory,
+    /// [`run`] is at work.
+    is_hearing: AtomicBool,
     /// What ended the account while it was used.
     fatal: watch::Sender<Option<Stopped>>,
 }
@@ -122,6 +127,7 @@ impl Slack {
             config,
             intake: Mutex::default(),
             memory: memory::Memory::default(),
+            is_hearing: AtomicBool::new(false),
             fatal: watch::Sender::new(None),
         }))
     }
@@ -140,6 +146,7 @@ impl Slack {
 pub async fn run(slack: Arc<Slack>, core: Core, shutdown: CancellationToken) -> Result<(), Stopped> {
     slack.fatal.send_replace(None);
     let mut fatal = slack.fatal.subscribe();
+    slack.is_hearing.store(true, Ordering::Relaxed);
     let _hearing = Hearing(&slack);
     let ended = tokio::select! {
         stopped = fatal.wait_for(Option::is_some) => Err(stopped.ok().and_then(|stopped| stopped.clone())),
@@ -163,7 +170,11 @@ struct Hearing<'a>(&'a Slack);
 
 impl Drop for Hearing<'_> {
     fn drop(&mut self) {
-        lock(&self.0.intake).take();
+        self.0.is_hearing.store(false, Ordering::Relaxed);
+        let intake = lock(&self.0.intake).take();
+        if let Some(intake) = intake {
+            intake.abandon();
+        }
     }
 }
 

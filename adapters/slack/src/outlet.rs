@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use contract::{
-    Address, Audience, DeliveryError, DeliveryKey, Indicator, Locale, Op, Opaque, Outlet, Part, Receipt, Reply, Scope,
-    Why,
+    Address, Audience, DeliveryError, DeliveryKey, Indicator, Op, Opaque, Outlet, Part, Receipt, Reply, Scope, Why,
     seams::{Bucket, Pace},
 };
 use serde_json::{Value, json};
@@ -50,7 +49,7 @@ impl Outlet for Slack {
 
     async fn indicate(&self, to: &Address, indicator: Indicator) {
         match indicator {
-            Indicator::Typing => self.status(to, &words::working(Locale::default())).await,
+            Indicator::Typing => self.status(to, &words::working(Slip::of(&to.private).locale)).await,
             Indicator::Waiting => self.mark(to).await,
             Indicator::Clear => {
                 self.unmark(to).await;
@@ -125,7 +124,7 @@ impl Slack {
                 sent => return sent.map_err(|problem| self.explain(problem, to)),
             }
         }
-        let mut body = post::content(part);
+        let mut body = post::content(part, slip.locale);
         post::place(&mut body, to);
         body["user"] = json!(slip.user);
         match self.api.call("chat.postEphemeral", &body).await {
@@ -144,7 +143,7 @@ impl Slack {
         if !self.memory.may_respond(&url, slip.at_ms) {
             return None;
         }
-        let mut body = post::content(part);
+        let mut body = post::content(part, slip.locale);
         body["response_type"] = json!(kind);
         body["replace_original"] = json!(false);
         if let Some(thread) = &to.thread {
@@ -170,7 +169,7 @@ impl Slack {
             }
             return Ok(new);
         }
-        let mut body = post::content(part);
+        let mut body = post::content(part, Slip::of(&to.private).locale);
         body["channel"] = json!(to.conversation);
         body["ts"] = json!(old.message);
         body["metadata"] = post::metadata(key);

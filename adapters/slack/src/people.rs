@@ -6,10 +6,16 @@ use std::{
     time::Duration,
 };
 
-use contract::Message;
+use contract::{Locale, Message};
 use tokio::time::Instant;
 
-use crate::{Slack, api::Problem, inbound::text, lock, memory::Recent};
+use crate::{
+    Slack,
+    api::Problem,
+    inbound::{Slip, text},
+    lock,
+    memory::Recent,
+};
 
 /// Slack takes a hundred look-ups a minute.
 const EVERY: Duration = Duration::from_millis(700);
@@ -78,6 +84,15 @@ impl People {
     }
 }
 
+/// The language in which the sender is answered goes along with the address: the outlet has words of its own.
+pub(crate) fn tell_locale(message: &mut Message) -> Locale {
+    let locale = words::locale_of(message, None);
+    if locale != Locale::default() {
+        message.address.private = Slip { locale, ..Slip::of(&message.address.private) }.opaque();
+    }
+    locale
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -100,5 +115,9 @@ mod tests {
         let mut second = message();
         assert_eq!(people.complete(&mut second), None);
         assert_eq!((second.locale.as_deref(), second.sender.name.as_str()), (Some("zh-cn"), "Ann"));
+        assert_eq!(tell_locale(&mut second), Locale::ZhHans);
+        let slip = Slip::of(&second.address.private);
+        assert_eq!((slip.locale, slip.user.as_str()), (Locale::ZhHans, "U1"));
+        assert_eq!((tell_locale(&mut first), Slip::of(&first.address.private).locale), (Locale::En, Locale::En));
     }
 }

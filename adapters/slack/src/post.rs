@@ -1,9 +1,9 @@
 //! The bodies of messages: what a part becomes on the wire. Pure.
 
-use contract::{Action, Address, Button, DeliveryKey, Part, text};
+use contract::{Action, Address, Button, DeliveryKey, Locale, Part, text};
 use serde_json::{Map, Value, json};
 
-use crate::intake::escape;
+use crate::{inbound::Slip, intake::escape};
 
 /// Under what name our key stands in a message.
 const EVENT: &str = "toolgate_delivery";
@@ -15,7 +15,7 @@ const LONGEST_SECTION: usize = 3_000;
 
 /// A message in its place, with our key in it.
 pub(crate) fn message(to: &Address, part: &Part, key: &DeliveryKey) -> Value {
-    let mut body = content(part);
+    let mut body = content(part, Slip::of(&to.private).locale);
     place(&mut body, to);
     body["metadata"] = metadata(key);
     body
@@ -29,8 +29,8 @@ pub(crate) fn place(body: &mut Value, to: &Address) {
 }
 
 /// Text and blocks; without a `body` the plain form goes, unread.
-pub(crate) fn content(part: &Part) -> Value {
-    let mut body = drawn(part).unwrap_or_else(|| plain(part));
+pub(crate) fn content(part: &Part, locale: Locale) -> Value {
+    let mut body = drawn(part).unwrap_or_else(|| plain(part, locale));
     let said = body["text"].as_str().is_some_and(|said| !said.trim().is_empty());
     if !said {
         body["text"] = json!(escape(&text::cut(&part.plain, LONGEST_SECTION)));
@@ -64,9 +64,9 @@ fn drawn(part: &Part) -> Option<Value> {
     Some(Value::Object(body))
 }
 
-fn plain(part: &Part) -> Value {
+fn plain(part: &Part, locale: Locale) -> Value {
     let nothing = part.plain.trim().is_empty();
-    let said = if nothing { words::no_output(contract::Locale::default()) } else { part.plain.clone() };
+    let said = if nothing { words::no_output(locale) } else { part.plain.clone() };
     json!({"text": escape(&said), "mrkdwn": false})
 }
 
@@ -147,14 +147,15 @@ mod tests {
 
     #[test]
     fn the_plain_form_is_not_read_as_markup() {
-        let body = content(&part("", "a < b & *c* <!channel>", Vec::new()));
+        let body = content(&part("", "a < b & *c* <!channel>", Vec::new()), Locale::En);
         assert_eq!(body["text"], "a &lt; b &amp; *c* &lt;!channel&gt;");
         assert_eq!((&body["mrkdwn"], &body["blocks"]), (&json!(false), &Value::Null));
         let long = "x".repeat(7_000);
-        let body = content(&part("", &long, vec![button(" ", Action::Details(turn()))]));
+        let body = content(&part("", &long, vec![button(" ", Action::Details(turn()))]), Locale::En);
         assert_eq!(body["blocks"].as_array().map(Vec::len), Some(4));
         assert_eq!(body["blocks"][3]["elements"][0]["text"]["text"], "…");
-        assert_eq!(content(&part("", " ", Vec::new()))["text"], "(no output)");
+        let nothing = |locale| content(&part("", " ", Vec::new()), locale)["text"].clone();
+        assert_eq!((nothing(Locale::En), nothing(Locale::ZhHans)), (json!("(no output)"), json!("（没有输出）")));
     }
 
     #[test]
@@ -165,7 +166,7 @@ mod tests {
             "t",
             vec![button("a", Action::Cancel(turn())); 40],
         );
-        let body = content(&drawn);
+        let body = content(&drawn, Locale::En);
         assert_eq!(body["blocks"].as_array().map(Vec::len), Some(50));
         assert_eq!(body["blocks"][49]["elements"].as_array().map(Vec::len), Some(25));
     }

@@ -61,7 +61,7 @@ fn take(payload: &Value) {
     let _ = (Origin::of(view), forms::filled(view));
     let path = payload["type"].as_str().unwrap_or("a").to_owned();
     let problem = Problem { path, expected: "an integer".into(), got: None, hint: None };
-    let _ = forms::errors(view, &[problem]);
+    let _ = forms::errors(view, &[problem], contract::Locale::ZhHans);
 }
 
 fn schema() -> Value {

@@ -2,10 +2,6 @@ use expect_test::expect;
 
 use super::*;
 
-fn labels() -> Labels {
-    Labels { submit: "Send".into(), close: "Cancel".into() }
-}
-
 fn origin() -> Origin {
     let address = Address { thread: Some("1.1".into()), ..Address::new(contract::Platform::Slack, "main", "C1") };
     Origin::new("weather_query", &address)
@@ -40,7 +36,7 @@ fn short(block: &Value) -> String {
 #[test]
 fn a_form_has_an_input_for_each_argument_the_required_first() {
     let known = json!({"city": "Oslo"});
-    let view = modal(&origin(), &schema(), known.as_object().expect("an object"), &labels()).expect("a form");
+    let view = modal(&origin(), &schema(), known.as_object().expect("an object"), Locale::En).expect("a form");
     let lines: Vec<String> = array(&view, "blocks").iter().map(short).collect();
     expect![[r#"
         "text:city" "plain_text_input" = "Oslo"
@@ -61,6 +57,8 @@ fn a_form_has_an_input_for_each_argument_the_required_first() {
     assert_eq!((&city["element"]["min_length"], &city["element"]["max_length"]), (&json!(2), &json!(40)));
     assert_eq!(city["hint"]["text"], "Which city");
     assert_eq!(view["blocks"][1]["element"]["min_value"], "1");
+    let hourly = modal(&origin(), &schema(), &Map::new(), Locale::ZhHans).expect("a form")["blocks"][4].take();
+    assert_eq!(hourly["element"]["options"][0], json!({"text": {"type": "plain_text", "text": "是"}, "value": "true"}));
 }
 
 #[test]
@@ -89,36 +87,37 @@ fn what_is_filled_in_has_the_types_of_the_schema() {
 
 #[test]
 fn a_problem_stands_at_its_field() {
-    let view = modal(&origin(), &schema(), &Map::new(), &labels()).expect("a form");
+    let view = modal(&origin(), &schema(), &Map::new(), Locale::En).expect("a form");
     let problem = |path: &str, hint: Option<&str>| Problem {
         path: path.into(),
         expected: "a whole number".into(),
         got: None,
         hint: hint.map(str::to_owned),
     };
-    let errors = errors(&view, &[problem("days/0", Some("like 3")), problem("", None), problem("city", None)]);
+    let errors =
+        errors(&view, &[problem("days/0", Some("like 3")), problem("", None), problem("city", None)], Locale::En);
     assert_eq!(json!(errors).to_string(), r#"{"text:days":"a whole number (like 3)","text:city":"a whole number"}"#);
 }
 
 #[test]
 fn a_form_stays_within_what_the_platform_takes() {
     let many: Map<String, Value> = (0..150).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
-    let view = modal(&origin(), &json!({"properties": many}), &Map::new(), &labels()).expect("a form");
+    let view = modal(&origin(), &json!({"properties": many}), &Map::new(), Locale::En).expect("a form");
     assert_eq!(array(&view, "blocks").len(), 100);
     let all: Vec<&String> = many.keys().collect();
-    assert!(modal(&origin(), &json!({"properties": many, "required": all}), &Map::new(), &labels()).is_none());
+    assert!(modal(&origin(), &json!({"properties": many, "required": all}), &Map::new(), Locale::En).is_none());
     let choices: Vec<String> = (0..120).map(|n| n.to_string()).collect();
     let view =
-        modal(&origin(), &json!({"properties": {"c": {"type": "string", "enum": choices}}}), &Map::new(), &labels());
+        modal(&origin(), &json!({"properties": {"c": {"type": "string", "enum": choices}}}), &Map::new(), Locale::En);
     assert_eq!(view.expect("a form")["blocks"][0]["element"]["type"], "plain_text_input");
     let long = Origin { command: "a_command_with_a_very_long_name".into(), ..origin() };
-    let view = modal(&long, &json!({"properties": {"x": {"enum": ["y".repeat(200)]}}}), &Map::new(), &labels())
+    let view = modal(&long, &json!({"properties": {"x": {"enum": ["y".repeat(200)]}}}), &Map::new(), Locale::En)
         .expect("a form");
     assert!(view["title"]["text"].as_str().is_some_and(|title| title.chars().count() <= 24));
     let option = &view["blocks"][0]["element"]["options"][0];
     assert_eq!(option["value"], "#0");
     assert!(option["text"]["text"].as_str().is_some_and(|shown| shown.chars().count() <= 75));
-    assert!(modal(&origin(), &json!({"type": "object"}), &Map::new(), &labels()).is_none());
+    assert!(modal(&origin(), &json!({"type": "object"}), &Map::new(), Locale::En).is_none());
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn bare(key: String, address: Address, sender: Sender, kind: Kind, at_ms: u64) -
 
 fn slip(user: &str, payload: &Value, now_ms: u64) -> Slip {
     let respond = text(payload, "response_url").map(str::to_owned);
-    Slip { user: user.to_owned(), at_ms: respond.as_ref().map_or(0, |_| now_ms), respond }
+    Slip { user: user.to_owned(), at_ms: respond.as_ref().map_or(0, |_| now_ms), respond, ..Slip::default() }
 }
 
 fn person(user: &Value) -> Option<Sender> {

@@ -1,6 +1,6 @@
 //! Where an answer goes, and what only this adapter knows about it.
 
-use contract::Opaque;
+use contract::{Locale, Opaque};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,10 +18,17 @@ pub(crate) struct Slip {
     /// When the interaction was, in milliseconds since 1970.
     #[serde(rename = "t", default, skip_serializing_if = "is_zero")]
     pub at_ms: u64,
+    /// The language of whoever is answered, as far as it was known.
+    #[serde(rename = "l", default, skip_serializing_if = "is_default")]
+    pub locale: Locale,
 }
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+fn is_default(locale: &Locale) -> bool {
+    *locale == Locale::default()
 }
 
 impl Slip {

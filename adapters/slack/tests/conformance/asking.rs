@@ -45,6 +45,13 @@ async fn a_command_that_is_not_for_us_or_a_signal_is_answered_at_once() {
     stage.command("general", "help", "");
     let words = words::not_here(contract::Locale::En);
     stage.shown("general", |entry| entry.kind == transcript::Kind::Private && entry.text == words).await;
+    // No form either.
+    stage.command("general", "weather_query", "days=3");
+    let told = |stage: &Stage| {
+        let told = |entry: &&transcript::Entry| entry.kind == transcript::Kind::Private && entry.text == words;
+        stage.world().transcript(Some("general"), 0).iter().filter(told).count() == 2
+    };
+    stage.until("the second is told as well", told).await;
     stage.end().await;
 }
 

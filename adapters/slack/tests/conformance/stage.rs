@@ -90,6 +90,10 @@ pub(crate) fn weather() -> Value {
 
 #[async_trait::async_trait]
 impl Catalog for Fake {
+    async fn hears(&self, _who: &Caller, _at: &Address) -> bool {
+        self.for_us.load(Ordering::Relaxed)
+    }
+
     fn menu(&self, _who: &Caller) -> Arc<Menu> {
         let item = |name: &str, parameters| MenuItem {
             name: name.into(),
