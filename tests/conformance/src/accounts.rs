@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use axum::Router;
 use contract::{Core, Platform, Stopped};
+use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::Adapter;
+use crate::{people::People, stage::Adapter};
 
 const TELEGRAM: &str = "4242:AAconformanceCONFORMANCEconformance";
 const DISCORD: &str = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GdEmoX.conformance-of-the-simulated-bot-0";
@@ -43,10 +45,44 @@ fn slack_limits() -> sim::slack::Limits {
     }
 }
 
+/// Tells the platform where events are to be brought, where its people do that by hand.
+pub(crate) async fn announce(people: &People, doorstep: &Doorstep) {
+    if people.platform == Platform::Slack {
+        let url = &doorstep.url;
+        let urls = json!({ "url": format!("{url}/events"), "commands_url": format!("{url}/commands"),
+            "interactivity_url": format!("{url}/interactive"), "signing_secret": SECRET });
+        people.post("events", urls).await;
+    }
+}
+
 type Start = Box<dyn FnOnce() -> JoinHandle<Result<(), Stopped>> + Send>;
 
-/// A platform's adapter, and what starts it.
+/// Where events are brought to us, instead of being fetched.
+#[derive(Clone)]
+pub(crate) struct Doorstep {
+    /// Without a slash at the end.
+    pub url: String,
+}
+
+const SECRET: &str = "conformance-5197111";
+
+/// What a start needs.
+pub(crate) struct Set<'a> {
+    /// Where the simulators are.
+    pub url: &'a str,
+    pub core: Core,
+    pub shutdown: CancellationToken,
+    pub doorstep: Option<&'a Doorstep>,
+}
+
+/// A platform's adapter that fetches its events, and what starts it.
 pub(crate) fn adapter(platform: Platform, url: &str, core: Core, shutdown: CancellationToken) -> (Adapter, Start) {
+    adapter_with(platform, Set { url, core, shutdown, doorstep: None })
+}
+
+/// A platform's adapter, and what starts it.
+pub(crate) fn adapter_with(platform: Platform, set: Set<'_>) -> (Adapter, Start) {
+    let Set { url, core, shutdown, doorstep } = set;
     match platform {
         Platform::Discord => {
             let mut config = discord::Config::new("main", DISCORD.into(), Some(format!("{url}/discord/api/v10")));
@@ -57,7 +93,8 @@ pub(crate) fn adapter(platform: Platform, url: &str, core: Core, shutdown: Cance
             config.timing.lease = Duration::from_millis(900);
             let adapter = discord::Discord::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
             let (outlet, source) = (adapter.clone(), adapter.clone());
-            (Adapter { outlet, source }, Box::new(move || tokio::spawn(discord::run(adapter, core, shutdown))))
+            let hooks = Router::new();
+            (Adapter { outlet, source, hooks }, Box::new(move || tokio::spawn(discord::run(adapter, core, shutdown))))
         }
         Platform::Telegram => {
             let mut config = telegram::Config::new("main", TELEGRAM.into(), Some(format!("{url}/telegram")));
@@ -67,12 +104,19 @@ pub(crate) fn adapter(platform: Platform, url: &str, core: Core, shutdown: Cance
             config.timing.conflict = Duration::from_millis(300);
             config.timing.backoff = Duration::from_millis(200);
             config.timing.lease = Duration::from_millis(900);
+            if let Some(doorstep) = doorstep {
+                config.mode = telegram::Mode::Webhook { url: doorstep.url.clone(), secret: SECRET.into() };
+            }
             let adapter = telegram::Telegram::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
             let (outlet, source) = (adapter.clone(), adapter.clone());
-            (Adapter { outlet, source }, Box::new(move || tokio::spawn(telegram::run(adapter, core, shutdown))))
+            let hooks = telegram::hooks(&adapter);
+            (Adapter { outlet, source, hooks }, Box::new(move || tokio::spawn(telegram::run(adapter, core, shutdown))))
         }
         Platform::Slack => {
-            let mode = slack::Mode::Socket { app_token: SLACK_APP.into() };
+            let mode = match doorstep {
+                Some(_) => slack::Mode::Events { signing_secret: SECRET.into() },
+                None => slack::Mode::Socket { app_token: SLACK_APP.into() },
+            };
             let mut config = slack::Config::new("main", SLACK_BOT.into(), mode, Some(format!("{url}/slack/api")));
             config.timing.ping = Duration::from_millis(200);
             config.timing.silence = Duration::from_millis(900);
@@ -80,7 +124,8 @@ pub(crate) fn adapter(platform: Platform, url: &str, core: Core, shutdown: Cance
             config.timing.backoff = Duration::from_millis(200);
             let adapter = slack::Slack::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
             let (outlet, source): (Arc<slack::Slack>, _) = (adapter.clone(), adapter.clone());
-            (Adapter { outlet, source }, Box::new(move || tokio::spawn(slack::run(adapter, core, shutdown))))
+            let hooks = slack::hooks(&adapter);
+            (Adapter { outlet, source, hooks }, Box::new(move || tokio::spawn(slack::run(adapter, core, shutdown))))
         }
         other => panic!("'{other}' has no adapter"),
     }

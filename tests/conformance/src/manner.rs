@@ -22,7 +22,10 @@ impl People {
             Platform::Discord => "POST channels/{channel}/messages",
             _ => self.posting(),
         };
-        methods.as_object().and_then(|all| all.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))).map_or(0, |(_, n)| n.as_u64().unwrap_or_default())
+        methods
+            .as_object()
+            .and_then(|all| all.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)))
+            .map_or(0, |(_, n)| n.as_u64().unwrap_or_default())
     }
 
     /// Waits until a command is offered there, where the platform shows them.
@@ -111,8 +114,12 @@ impl People {
     /// How often commands were registered.
     pub async fn registrations(&self) -> u64 {
         let methods = self.stats().await["methods"].clone();
-        let is_one = |name: &str| name.eq_ignore_ascii_case("setMyCommands") || name.starts_with("PUT ") && name.ends_with("commands");
-        methods.as_object().map_or(0, |all| all.iter().filter(|(name, _)| is_one(name)).filter_map(|(_, n)| n.as_u64()).sum())
+        let is_one = |name: &str| {
+            name.eq_ignore_ascii_case("setMyCommands") || name.starts_with("PUT ") && name.ends_with("commands")
+        };
+        methods
+            .as_object()
+            .map_or(0, |all| all.iter().filter(|(name, _)| is_one(name)).filter_map(|(_, n)| n.as_u64()).sum())
     }
 
     /// A press that nobody made, as the platform would bring it; whether it was brought.
@@ -130,9 +137,11 @@ impl People {
                 "message": { "message_id": message.parse::<i64>().unwrap_or_default(), "date": 1,
                     "chat": { "id": chat.parse::<i64>().unwrap_or_default(), "type": "private", "first_name": "ann" }, "text": "x" },
             } }),
-            _ => json!({ "type": "block_actions", "user": { "id": "U0FORGED", "name": user }, "trigger_id": format!("forged.{data}"),
+            _ => {
+                json!({ "type": "block_actions", "user": { "id": "U0FORGED", "name": user }, "trigger_id": format!("forged.{data}"),
                 "team": { "id": "T1" }, "channel": { "id": chat }, "container": { "type": "message", "message_ts": message, "channel_id": chat },
-                "message": { "ts": message }, "actions": [{ "action_id": "0", "type": "button", "value": data, "action_ts": "1.1" }] }),
+                "message": { "ts": message }, "actions": [{ "action_id": "0", "type": "button", "value": data, "action_ts": "1.1" }] })
+            }
         };
         self.raw(event).await
     }
@@ -161,7 +170,9 @@ impl People {
             Platform::Discord if one.get("op").is_some() => Vec::new(),
             Platform::Discord => {
                 let named = |t: &str| json!({ "t": t, "d": one });
-                ["MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "THREAD_CREATE", "MESSAGE_REACTION_ADD"].map(named).into()
+                ["MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE", "THREAD_CREATE", "MESSAGE_REACTION_ADD"]
+                    .map(named)
+                    .into()
             }
             Platform::Telegram if one.get("update_id").is_some() => {
                 let mut one = one;

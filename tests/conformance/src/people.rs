@@ -142,7 +142,8 @@ impl People {
     pub async fn press(&self, user: &str, entry: &Entry, button: &str) -> Value {
         let id = &entry.button(button).id;
         let message = entry.message.clone().expect("what has a button is a message");
-        let body = json!({ "conversation": entry.conversation, "user": user, "message": as_id(&message), "button": id });
+        let body =
+            json!({ "conversation": entry.conversation, "user": user, "message": as_id(&message), "button": id });
         self.post("press", body).await
     }
 
@@ -248,7 +249,12 @@ impl People {
             if chat.len() >= count {
                 break;
             }
-            assert!(Instant::now() < until, "{} of {count} in {conversation} of {}: {chat:#?}", chat.len(), self.platform);
+            assert!(
+                Instant::now() < until,
+                "{} of {count} in {conversation} of {}: {chat:#?}",
+                chat.len(),
+                self.platform
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         tokio::time::sleep(Duration::from_millis(150)).await;
@@ -268,11 +274,14 @@ impl People {
 
 /// An id as the platform's control side takes it.
 pub(crate) fn as_id(id: &str) -> Value {
-    id.parse::<i64>().map_or_else(|_| Value::from(id), |number| match id.len() {
-        // Telegram's are small numbers; Discord's are text, since they are too large for a number of JavaScript.
-        1..=12 => Value::from(number),
-        _ => Value::from(id),
-    })
+    id.parse::<i64>().map_or_else(
+        |_| Value::from(id),
+        |number| match id.len() {
+            // Telegram's are small numbers; Discord's are text, since they are too large for a number of JavaScript.
+            1..=12 => Value::from(number),
+            _ => Value::from(id),
+        },
+    )
 }
 
 fn text_of(id: &Value) -> String {
@@ -280,5 +289,7 @@ fn text_of(id: &Value) -> String {
 }
 
 fn encoded(text: &str) -> String {
-    text.bytes().map(|b| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    text.bytes()
+        .map(|b| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
 }

@@ -2,6 +2,7 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
+use axum::Router;
 use contract::{
     Message, Outlet, Platform, Source, Stopped, TurnId, ids::PARTITIONS, records::Stores, seams::Condition,
 };
@@ -9,17 +10,23 @@ use dispatch::{Gateway, Settings, Snapshot};
 use endpoints::{Endpoints, Native};
 use testkit::{Gate, Ground, Hook, Setup, StoreKind, hook::HookedOutlet};
 use tokio::{
+    net::TcpListener,
     runtime::{Builder, Runtime},
     task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{accounts, people::People};
+use crate::{
+    accounts::{self, Doorstep, Set},
+    people::People,
+};
 
 /// A platform's adapter as the core and the files' reader know it.
 pub struct Adapter {
     pub outlet: Arc<dyn Outlet>,
     pub source: Arc<dyn Source>,
+    /// Where events come in that are brought.
+    pub(crate) hooks: Router,
 }
 
 /// What may differ from the usual.
@@ -37,6 +44,8 @@ pub struct Options {
     pub beside: Vec<Platform>,
     /// Whether a start waits until the adapters are connected.
     pub waits: bool,
+    /// Whether events are brought to us by HTTP, instead of being fetched.
+    pub hooks: bool,
     /// Whether several processes live at once.
     pub side_by_side: bool,
 }
@@ -51,6 +60,7 @@ impl Default for Options {
             simulators: Box::new(|_| ()),
             beside: Vec::new(),
             waits: true,
+            hooks: false,
             side_by_side: false,
         }
     }
@@ -184,7 +194,7 @@ impl Stage {
         let platforms: Vec<Platform> = [self.platform].into_iter().chain(self.options.beside.iter().copied()).collect();
         let intake = CancellationToken::new();
         let stopping = intake.clone();
-        let generation = self.generation;
+        let (generation, people) = (self.generation, self.people.clone());
         let started = runtime.spawn(async move {
             let gate = hook.as_ref().map_or_else(|| gate.clone(), |hook| gate.with_hook(hook.clone()));
             let stores = opening.await;
@@ -193,9 +203,19 @@ impl Stage {
                 None => stores,
             };
             let gateway = gateway(stores, &options, gate, generation);
-            let (mut adapters, mut starts) = (Vec::new(), Vec::new());
+            let (mut adapters, mut starts): (Vec<(Platform, Adapter)>, Vec<_>) = (Vec::new(), Vec::new());
+            let door = match options.hooks {
+                true => Some(TcpListener::bind("127.0.0.1:0").await.expect("a port is free")),
+                false => None,
+            };
+            let doorstep = door.as_ref().map(|door| {
+                let at = door.local_addr().expect("it has an address");
+                Doorstep { url: format!("http://{at}") }
+            });
             for platform in platforms {
-                let (adapter, start) = accounts::adapter(platform, &url, gateway.core(), stopping.clone());
+                let (core, shutdown) = (gateway.core(), stopping.clone());
+                let set = Set { url: &url, core, shutdown, doorstep: doorstep.as_ref() };
+                let (adapter, start) = accounts::adapter_with(platform, set);
                 let outlet = match &hook {
                     Some(hook) => Arc::new(HookedOutlet { outlet: adapter.outlet.clone(), hook: hook.clone() }),
                     None => adapter.outlet.clone(),
@@ -205,6 +225,12 @@ impl Stage {
                 starts.push((platform, start));
             }
             gateway.start();
+            if let (Some(door), Some(doorstep)) = (door, doorstep) {
+                let hooks: Router = adapters[0].1.hooks.clone();
+                // Ends with the life's runtime.
+                tokio::spawn(async move { axum::serve(door, hooks).await });
+                accounts::announce(&people, &doorstep).await;
+            }
             let running = starts.into_iter().map(|(platform, start)| (platform, start())).collect();
             (gateway, adapters, running)
         });

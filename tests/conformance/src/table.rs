@@ -41,7 +41,8 @@ impl Module {
 
     /// Its part of the document.
     pub fn drawn(&self) -> String {
-        let mut out = format!("## {}\n\n| fact | kinds | Discord | Telegram | Slack |\n|---|---|---|---|---|\n", self.about);
+        let mut out =
+            format!("## {}\n\n| fact | kinds | Discord | Telegram | Slack |\n|---|---|---|---|---|\n", self.about);
         for case in self.cases {
             let fact = case.name.replace('_', " ");
             let marks = PLATFORMS.map(|platform| if case.runs_on(platform) { "✓" } else { "–" });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use conformance::{Options, Stage};
 use contract::{Platform, seams::Condition};
 use serde_json::json;
-use testkit::{Death, Gate, StoreKind};
+use testkit::{Death, Flaky, Gate, StoreKind};
 
 use crate::delivery::answered_once_or_marked;
 
@@ -13,6 +13,7 @@ cases! {
     "Connections and processes end, and nothing is lost";
     a_connection_that_ends_in_any_way_loses_nothing: "D8";
     a_connection_that_falls_silent_is_noticed_and_rebuilt: "D8";
+    what_is_brought_by_http_is_answered_once: "I1 D2" on [Telegram Slack] since "everything comes over the gateway";
     messages_that_come_while_nobody_listens_are_answered_at_the_next_start: "D3";
     what_was_missed_without_a_session_is_caught_up_once: "D9" on [Discord] since "what was not acknowledged is kept by the platform and comes again";
     a_restart_in_the_middle_of_work_answers_everything_once: "D3";
@@ -60,6 +61,32 @@ async fn a_connection_that_falls_silent_is_noticed_and_rebuilt(platform: Platfor
     stage.people.say("dm:ann", "ann", "/gate id=B").await;
     stage.people.reads("dm:ann", "id: B").await;
     stage.people.settled("dm:ann", 3).await;
+    stage.end().await;
+}
+
+async fn what_is_brought_by_http_is_answered_once(platform: Platform) {
+    let options = Options { hooks: true, ..Options::default() };
+    let flaky = Flaky::new();
+    let stage = Stage::hooked(platform, options, Gate::opened(), flaky.clone()).await;
+    stage.people.fault(json!({ "kind": "duplicate", "count": 1 })).await;
+    stage.people.say("dm:ann", "ann", "/gate id=A").await;
+    stage.people.reads("dm:ann", "id: A").await;
+    for event in stage.people.poison() {
+        stage.people.raw(event).await;
+    }
+    stage.people.say("dm:ann", "ann", "/crash").await;
+    let error = stage.people.reads("dm:ann", "panic").await;
+    stage.people.press("ann", &error, "Details").await;
+    stage.people.sees("dm:ann", |entry| entry.n > error.n && entry.is_said() && entry.text.contains("turn")).await;
+    stage.people.command("general", "ann", "gate", json!({ "id": "G" })).await;
+    stage.people.reads("general", "id: G").await;
+    flaky.go_down(true);
+    stage.people.say("dm:bob", "bob", "/gate id=B").await;
+    stage.people.reads("dm:bob", "cannot take messages").await;
+    flaky.go_down(false);
+    stage.people.reads("dm:bob", "id: B").await;
+    stage.people.settled("dm:bob", 2).await;
+    assert_eq!(stage.gate.runs(), 3);
     stage.end().await;
 }
 
@@ -244,8 +271,7 @@ async fn a_bad_token_stops_that_adapter_with_the_steps_and_others_go_on(platform
         _ => setup.slack.tokens = vec!["xoxb-bad".into()],
     };
     let other = if platform == Platform::Telegram { Platform::Slack } else { Platform::Telegram };
-    let options =
-        Options { simulators: Box::new(simulators), beside: vec![other], waits: false, ..Options::default() };
+    let options = Options { simulators: Box::new(simulators), beside: vec![other], waits: false, ..Options::default() };
     let mut stage = Stage::with(platform, options).await;
     let stopped = stage.adapter_ended().await.expect_err("it cannot work");
     assert!(!stopped.steps.is_empty(), "{stopped:?}");

@@ -53,9 +53,8 @@ async fn a_wait_of_hours_blocks_its_chat_alone_and_operators_see_it(platform: Pl
     }
     stage.people.posting_fault(json!({ "kind": "rate_limit", "seconds": 13_938, "conversation": "dm:ann" })).await;
     stage.people.say("dm:ann", "ann", "/gate id=B").await;
-    let waits = |(part, now): &(String, Condition)| {
-        part.starts_with("delivery to ") && matches!(now, Condition::Degraded(_))
-    };
+    let waits =
+        |(part, now): &(String, Condition)| part.starts_with("delivery to ") && matches!(now, Condition::Degraded(_));
     testkit::until("operators see it", || stage.gateway().health().all().iter().any(waits)).await;
     stage.people.say("dm:bob", "bob", "/gate id=B").await;
     stage.people.reads("dm:bob", "id: B").await;
@@ -145,7 +144,9 @@ async fn a_cut_in_the_middle_of_a_long_answer_loses_nothing(platform: Platform) 
     stage.people.say("dm:ann", "ann", "/says").await;
     stage.people.reads("dm:ann", &last).await;
     let parts = stage.people.chat("dm:ann").await.len();
-    for (who, fault) in [("bob", json!({ "kind": "error", "status": 500 })), ("eve", json!({ "kind": "drop", "when": "after" }))] {
+    for (who, fault) in
+        [("bob", json!({ "kind": "error", "status": 500 })), ("eve", json!({ "kind": "drop", "when": "after" }))]
+    {
         let place = format!("dm:{who}");
         stage.people.posting_fault(fault).await;
         stage.people.say(&place, who, "/says").await;

@@ -10,8 +10,10 @@ use tokio::{
     net::TcpListener,
 };
 
-use crate::tools::failing;
-
+use crate::{
+    pressing::{form, letters},
+    tools::failing,
+};
 
 cases! {
     "Who is heard, what is permitted, and what nobody may read";
@@ -21,6 +23,8 @@ cases! {
     a_denied_tool_and_an_unknown_one_are_told_alike: "X4 P1";
     a_denied_tool_is_refused_by_command_too: "P1";
     a_tool_that_was_denied_meanwhile_is_refused: "P1 L3";
+    a_button_of_a_tool_that_was_denied_meanwhile_is_told_the_same: "P1 X4";
+    a_form_of_somebody_who_is_not_heard_any_more_is_not_taken: "I8 P1" on [Discord Slack] since "the platform has no forms";
     secrets_of_a_service_are_read_nowhere: "E8 X1";
     our_tokens_are_read_nowhere_whatever_fails: "E8 X1";
     what_a_service_says_is_no_markup_and_no_order: "X2 R3";
@@ -142,6 +146,36 @@ async fn a_tool_that_was_denied_meanwhile_is_refused(platform: Platform) {
     stage.end().await;
 }
 
+async fn a_button_of_a_tool_that_was_denied_meanwhile_is_told_the_same(platform: Platform) {
+    let mut stage = Stage::with(platform, failing()).await;
+    stage.people.say("dm:ann", "ann", "/away").await;
+    let error = stage.people.reads("dm:ann", "not there").await;
+    stage.swap(testkit::allow_lab_with(platform, "tools: { deny: [away] }"));
+    stage.people.press("ann", &error, "Try again").await;
+    let refused = stage.people.reads("dm:ann", "Not available").await;
+    stage.people.say("dm:bob", "bob", "/awry").await;
+    let unknown = stage.people.reads("dm:bob", "Not available").await;
+    assert_eq!(of(&refused, "away"), of(&unknown, "awry"));
+    stage.end().await;
+}
+
+async fn a_form_of_somebody_who_is_not_heard_any_more_is_not_taken(platform: Platform) {
+    let mut stage = Stage::with(platform, letters()).await;
+    form(&stage).await;
+    stage.swap(listed(platform, "9999999"));
+    let values = match platform {
+        Platform::Discord => json!({ "text": "a secret wish." }),
+        _ => json!({ "to": "bob", "text": "a secret wish." }),
+    };
+    stage.people.post("submit", json!({ "conversation": "general", "user": "ann", "values": values })).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let turns = stage.gateway().turns(&Default::default()).await.expect("the store answers");
+    assert!(turns.is_empty(), "{turns:?}");
+    let chat = stage.people.chat("general").await;
+    assert!(chat.iter().all(|entry| entry.to.is_some()), "{chat:?}");
+    stage.end().await;
+}
+
 /// A service that answers everything with this.
 async fn service(answer: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
@@ -159,7 +193,10 @@ async fn service(answer: String) -> String {
 }
 
 fn answer(status: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 fn upstream(name: &str, url: &str) -> String {
@@ -169,9 +206,10 @@ fn upstream(name: &str, url: &str) -> String {
     )
 }
 
-/// All that anybody can read: chats, conditions, trees.
+/// All that anybody can read: logs, chats, conditions, trees.
 async fn readable(stage: &Stage) -> String {
-    let mut all = stage.people.everything().await;
+    let mut all = crate::log::all();
+    all.push_str(&stage.people.everything().await);
     all.push_str(&format!("{:?}", stage.gateway().health().all()));
     for line in stage.gateway().turns(&Default::default()).await.expect("the store answers") {
         let tree = stage.gateway().tree(line.turn).await.expect("the store answers");
@@ -193,6 +231,7 @@ fn around(all: &str, secret: &str) -> String {
 }
 
 async fn secrets_of_a_service_are_read_nowhere(platform: Platform) {
+    crate::log::listen();
     let echoes = r#"{"error": "key sk_live_PLANTED1 with Bearer PLANTED2 is not valid"}"#;
     let refusing = service(answer("401 Unauthorized", echoes)).await;
     let breaking = service("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"sk_live_PLANTED1\":".into()).await;
@@ -208,7 +247,10 @@ async fn secrets_of_a_service_are_read_nowhere(platform: Platform) {
     }
     for name in ["refused", "broken", "away", "nowhere"] {
         let place = format!("dm:{name}");
-        let error = stage.people.sees(&place, |entry| entry.is_said() && !entry.buttons.is_empty() && entry.text.contains("upstream")).await;
+        let error = stage
+            .people
+            .sees(&place, |entry| entry.is_said() && !entry.buttons.is_empty() && entry.text.contains("upstream"))
+            .await;
         stage.people.press(name, &error, "Details").await;
         stage.people.sees(&place, |entry| entry.n > error.n && entry.is_said()).await;
     }
@@ -218,6 +260,7 @@ async fn secrets_of_a_service_are_read_nowhere(platform: Platform) {
 }
 
 async fn our_tokens_are_read_nowhere_whatever_fails(platform: Platform) {
+    crate::log::listen();
     let stage = Stage::new(platform).await;
     let faults = [
         json!({ "kind": "drop", "when": "before" }),
@@ -257,4 +300,3 @@ async fn what_a_service_says_is_no_markup_and_no_order(platform: Platform) {
     stage.people.sees("dm:bob", |entry| entry.is_said() && !entry.text.is_empty()).await;
     stage.end().await;
 }
-

@@ -6,7 +6,6 @@ use conformance::{Entry, Options, Stage};
 use contract::Platform;
 use serde_json::json;
 
-
 cases! {
     "What is heard, and where it is answered";
     a_direct_message_is_answered: "I8";
@@ -259,7 +258,8 @@ async fn what_cannot_be_read_is_skipped_and_the_rest_lives(platform: Platform) {
 }
 
 async fn every_public_payload_does_no_harm(platform: Platform) {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(platform.as_str());
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(platform.as_str());
     let Ok(files) = std::fs::read_dir(&folder) else {
         println!("no payloads: {} is not there", folder.display());
         return;

@@ -36,6 +36,7 @@ mod connection;
 mod delivery;
 mod gates;
 mod hearing;
+mod log;
 mod places;
 mod pressing;
 mod showing;

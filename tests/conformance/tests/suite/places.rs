@@ -6,7 +6,6 @@ use conformance::Stage;
 use contract::Platform;
 use serde_json::json;
 
-
 cases! {
     "Conversations that end, close or change";
     a_chat_that_is_gone_ends_its_answer_and_nothing_else: "D6";
@@ -39,20 +38,21 @@ async fn others_go_on(stage: Stage) {
     assert!(stage.gateway().running().is_empty(), "nothing goes on without end");
     assert!(stage.people.posts().await < 12, "it is not tried without end");
     stage.connected().await;
-    stage.end_but_for(&[
-        "unknown_channel",
-        "missing_access",
-        "forbidden",
-        "chat_not_found",
-        "channel_not_found",
-        "not_in_channel",
-        "is_archived",
-        "kicked",
-        "gone",
-        "access",
-        "not_found",
-    ])
-    .await;
+    stage
+        .end_but_for(&[
+            "unknown_channel",
+            "missing_access",
+            "forbidden",
+            "chat_not_found",
+            "channel_not_found",
+            "not_in_channel",
+            "is_archived",
+            "kicked",
+            "gone",
+            "access",
+            "not_found",
+        ])
+        .await;
 }
 
 async fn a_chat_that_is_gone_ends_its_answer_and_nothing_else(platform: Platform) {

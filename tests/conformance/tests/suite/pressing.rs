@@ -9,7 +9,6 @@ use testkit::Gate;
 
 use crate::tools::{echoing, failing};
 
-
 cases! {
     "Buttons, forms, commands, and what one person alone sees";
     cancel_stops_what_runs: "R8";
@@ -147,7 +146,15 @@ async fn a_forged_button_does_nothing(platform: Platform) {
 
 /// Answers to presses that the platform did not make itself.
 fn stage_rules() -> [&'static str; 7] {
-    ["unknown_interaction", "answered_twice", "query_id", "trigger", "unknown_response_url", "not_found", "response_url"]
+    [
+        "unknown_interaction",
+        "answered_twice",
+        "query_id",
+        "trigger",
+        "unknown_response_url",
+        "not_found",
+        "response_url",
+    ]
 }
 
 async fn an_error_is_seen_by_its_sender_alone(platform: Platform) {
@@ -212,7 +219,10 @@ async fn values_are_offered_while_they_are_typed(platform: Platform) {
     let offered = stage.people.post("autocomplete", body).await;
     let choices = offered["choices"].as_array().expect("they are offered");
     assert!(!choices.is_empty() && choices.len() <= 25, "{offered}");
-    assert!(choices.iter().all(|choice| choice["value"].as_str().is_some_and(|value| value.contains("city_3"))), "{offered}");
+    assert!(
+        choices.iter().all(|choice| choice["value"].as_str().is_some_and(|value| value.contains("city_3"))),
+        "{offered}"
+    );
     stage.end().await;
 }
 
@@ -223,7 +233,7 @@ const LETTER: &str = "---\nname: letter\ntoolset: lab\ndescription: Writes a let
     endpoint: { type: native, name: echo }\n";
 
 /// Opens the form of the tool `letter`.
-async fn form(stage: &Stage) -> Entry {
+pub(crate) async fn form(stage: &Stage) -> Entry {
     stage.people.offers("general", "letter").await;
     let args = match stage.platform {
         Platform::Discord => json!({ "to": "bob" }),
@@ -238,7 +248,8 @@ async fn submit(stage: &Stage, values: Value) {
     stage.people.post("submit", json!({ "conversation": "general", "user": "ann", "values": values })).await;
 }
 
-fn letters() -> Options {
+/// With the tool `letter`.
+pub(crate) fn letters() -> Options {
     echoing(LETTER)
 }
 
@@ -264,7 +275,8 @@ async fn what_is_wrong_in_a_form_is_said_and_can_be_corrected(platform: Platform
         _ => json!({ "to": "bob", "text": text }),
     };
     submit(&stage, values("without an end")).await;
-    let is_told = |entry: &Entry| entry.n > first.n && entry.is_bot() && entry.text.contains("text") && entry.kind != "menu";
+    let is_told =
+        |entry: &Entry| entry.n > first.n && entry.is_bot() && entry.text.contains("text") && entry.kind != "menu";
     let told = stage.people.sees("general", is_told).await;
     assert!(told.kind == "modal" || told.to.as_deref() == Some("ann"), "{told:?}");
     if told.kind != "modal" {
@@ -302,7 +314,9 @@ async fn the_menu_shows_what_may_be_used_and_is_registered_when_it_changed(platf
 
 async fn more_tools_than_a_menu_takes_are_trimmed_and_stay_reachable(platform: Platform) {
     let tool = |n: usize| {
-        format!("---\nname: tool_{n:03}\ntoolset: lab\ndescription: Tool {n}\npermissions: [read]\nendpoint: {{ type: native, name: noop }}\n")
+        format!(
+            "---\nname: tool_{n:03}\ntoolset: lab\ndescription: Tool {n}\npermissions: [read]\nendpoint: {{ type: native, name: noop }}\n"
+        )
     };
     let tools: String = (0..120).map(tool).collect();
     let stage = Stage::at(platform, Options { tools, ..Options::default() }, Gate::opened(), None).await;

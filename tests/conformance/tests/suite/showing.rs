@@ -3,9 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use conformance::{Entry, Options, Stage};
-use contract::{
-    Address, DeliveryError, DeliveryKey, Op, Part, Platform, Receipt, Reply, TurnId, Why, reply::Content,
-};
+use contract::{Address, DeliveryError, DeliveryKey, Op, Part, Platform, Receipt, Reply, TurnId, Why, reply::Content};
 use futures_util::StreamExt;
 use serde_json::json;
 
@@ -81,7 +79,8 @@ async fn every_sample_goes_out_and_is_valid(platform: Platform) {
         let seen = letters(&shown.iter().map(|entry| entry.text.as_str()).collect::<String>());
         let files = shown.iter().any(|entry| !entry.files.is_empty());
         for part in &parts {
-            let start: String = letters(part.plain.split_whitespace().next().unwrap_or_default()).chars().take(12).collect();
+            let start: String =
+                letters(part.plain.split_whitespace().next().unwrap_or_default()).chars().take(12).collect();
             assert!(files || seen.contains(&start), "{name}: '{start}' is not seen in {seen}");
         }
     }
@@ -113,7 +112,8 @@ async fn every_sample_goes_out_as_an_edit(platform: Platform) {
 
 async fn what_is_written_in_code_arrives_unchanged(platform: Platform) {
     let code = "__init__ 2**3 # comment *x* <b> & `one` \\*\n    indented\n\ttabbed";
-    let stage = Stage::with(platform, says(json!(format!("before\n\n````python\n{code}\n```\ninner\n````\n\nafter")))).await;
+    let stage =
+        Stage::with(platform, says(json!(format!("before\n\n````python\n{code}\n```\ninner\n````\n\nafter")))).await;
     stage.people.say("dm:ann", "ann", "/says").await;
     let seen = stage.people.reads("dm:ann", "after").await;
     // Where a fence inside would end the code, something invisible stands in it.
@@ -142,8 +142,7 @@ async fn a_long_answer_is_split_in_order(platform: Platform) {
     stage.people.reads("dm:ann", "w2999").await;
     let chat = stage.people.chat("dm:ann").await;
     let all: String = chat.iter().map(|entry| format!("{} ", entry.text)).collect();
-    let numbers: Vec<usize> =
-        all.split_whitespace().filter_map(|word| word.strip_prefix('w')?.parse().ok()).collect();
+    let numbers: Vec<usize> = all.split_whitespace().filter_map(|word| word.strip_prefix('w')?.parse().ok()).collect();
     assert_eq!(numbers, (0..3_000).collect::<Vec<_>>());
     stage.end().await;
 }
