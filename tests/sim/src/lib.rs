@@ -9,13 +9,17 @@
 
 pub mod control;
 pub mod discord;
+mod fault;
 mod files;
+mod platform;
 mod refused;
 pub mod server;
 pub mod slack;
 pub mod socket;
+mod stats;
 pub mod telegram;
 mod transcript;
+mod verbs;
 
 pub use discord::Discord;
 pub use server::{Error, Options, Running, Sim, serve};

@@ -179,7 +179,7 @@ fn identify(
     *world.stats.requests.entry(method.name.to_owned()).or_default() += 1;
     // Libraries name themselves at addresses with a token of their own as any web client does.
     if method.pass == Pass::Bot && !heads.agent.is_some_and(|agent| agent.starts_with("DiscordBot")) {
-        world.violation("user_agent", method.name, heads.agent.unwrap_or("none"));
+        world.stats.violation("user_agent", method.name, heads.agent.unwrap_or("none"));
     }
     let token = heads.token.and_then(|token| token.strip_prefix("Bot "));
     match (method.pass, token.and_then(|token| world.bot(token))) {
@@ -243,7 +243,7 @@ fn refuse<T>(world: &mut World, method: &str, error: ApiError) -> Result<T, ApiE
             Some(errors) => format!("{} {errors}", error.message),
             None => error.message.clone(),
         };
-        world.violation(rule, method, detail);
+        world.stats.violation(rule, method, detail);
     }
     Err(error)
 }

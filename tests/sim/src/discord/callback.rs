@@ -23,7 +23,7 @@ pub fn answer(world: &mut World, asked: &Asked<'_>) -> Answer {
         return Err(error.as_rule("answered_twice"));
     }
     if world.late(&one) {
-        world.sweep();
+        world.end_interactions();
         return Err(ApiError::interaction().as_rule("interaction_late"));
     }
     let kind = asked.field("type").as_u64().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Faults on demand: what somebody ordered to go wrong, and whether it concerns a request or a word over the socket.
 
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
-use super::limits::seconds;
+use crate::fault::Order;
+pub use crate::fault::When;
 
 /// What can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,15 +43,6 @@ impl Kind {
             Self::RateLimit | Self::Error | Self::Drop | Self::Delay | Self::Duplicate => false,
         }
     }
-}
-
-/// Whether a dropped request took effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum When {
-    #[default]
-    Before,
-    After,
 }
 
 /// An order for a fault; without `count` and `seconds` it happens once.
@@ -120,57 +111,37 @@ impl Fault {
     }
 }
 
-#[derive(Debug)]
-struct Armed {
-    fault: Fault,
-    channel: Option<u64>,
-    left: Option<u64>,
-    until: Option<Instant>,
+impl Order for Fault {
+    fn count(&self) -> Option<u64> {
+        self.count
+    }
+
+    fn seconds(&self) -> Option<f64> {
+        self.seconds
+    }
+
+    fn lasts(&self) -> bool {
+        !matches!(self.kind, Kind::RateLimit | Kind::Delay)
+    }
 }
 
-/// The faults that wait for a request or a word.
-#[derive(Debug, Default)]
-pub struct Faults(Vec<Armed>);
+pub type Faults = crate::fault::Faults<Fault, u64>;
 
 impl Faults {
-    /// Most faults that wait at once; more are a mistake of whoever orders them.
-    pub const MOST: usize = 256;
-
-    pub fn add(&mut self, fault: Fault, channel: Option<u64>) {
-        let lasting = !matches!(fault.kind, Kind::RateLimit | Kind::Delay);
-        let span = fault.seconds.filter(|time| lasting && *time > 0.0);
-        let left = match (fault.count, span) {
-            (None, Some(_)) => None,
-            (count, _) => Some(count.unwrap_or(1)),
-        };
-        let until = span.map(|time| Instant::now() + seconds(time));
-        if self.0.len() < Self::MOST {
-            self.0.push(Armed { fault, channel, left, until });
-        }
-    }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// The first fault that concerns a request (or a word over the socket) and is of the wanted kind; it is used up by one.
     pub fn hit(&mut self, wanted: impl Fn(Kind) -> bool, method: &str, channel: Option<u64>) -> Option<Fault> {
-        let now = Instant::now();
-        self.0.retain(|armed| armed.left != Some(0) && armed.until.is_none_or(|until| now < until));
-        let armed = self.0.iter_mut().find(|armed| wanted(armed.fault.kind) && armed.concerns(method, channel))?;
-        armed.left = armed.left.map(|left| left - 1);
-        Some(armed.fault.clone())
+        self.first(|fault, bound| wanted(fault.kind) && fault.concerns(bound.copied(), method, channel))
     }
 }
 
-impl Armed {
-    fn concerns(&self, method: &str, channel: Option<u64>) -> bool {
-        let named = match &self.fault.method {
+impl Fault {
+    fn concerns(&self, bound: Option<u64>, method: &str, channel: Option<u64>) -> bool {
+        let named = match &self.method {
             Some(only) => only == "*" || fits(only, method),
-            None if self.fault.kind.is_socket() => matches!(method, "IDENTIFY" | "RESUME"),
+            None if self.kind.is_socket() => matches!(method, "IDENTIFY" | "RESUME"),
             None => !method.starts_with("GET gateway"),
         };
-        named && (self.channel.is_none() || self.channel == channel)
+        named && (bound.is_none() || bound == channel)
     }
 }
 

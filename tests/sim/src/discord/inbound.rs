@@ -288,7 +288,7 @@ impl World {
         Ok(sessions.iter().filter_map(|id| self.sessions.get(id)).map(|session| session.seq).max().unwrap_or_default())
     }
 
-    pub fn fault(&mut self, fault: Fault) -> Outcome<()> {
+    pub fn break_as_ordered(&mut self, fault: Fault) -> Outcome<()> {
         let channel = match &fault.conversation {
             Some(name) => Some(self.place(name)?),
             None => None,

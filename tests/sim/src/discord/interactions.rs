@@ -64,7 +64,7 @@ impl World {
 
     /// Makes an interaction and tells its bot; gives its id and the event.
     pub fn raise(&mut self, raised: Raised) -> (u64, Value) {
-        self.sweep();
+        self.end_interactions();
         while self.interactions.len() >= KEPT {
             self.interactions.pop_first();
         }
@@ -137,14 +137,14 @@ impl World {
     }
 
     /// Tells people of interactions that were not answered in time, and counts them.
-    pub fn sweep(&mut self) {
+    pub fn end_interactions(&mut self) {
         let late: Vec<Interaction> =
             self.interactions.values().filter(|one| !one.dead && self.late(one)).cloned().collect();
         for one in late {
             if let Some(known) = self.interactions.get_mut(&one.id) {
                 known.dead = true;
             }
-            self.violation("interaction_unanswered", "INTERACTION_CREATE", format!("{} of {}", one.id, one.name));
+            self.stats.violation("interaction_unanswered", "INTERACTION_CREATE", format!("{} of {}", one.id, one.name));
             let Some(channel) = self.channels.get(&one.channel).filter(|_| one.kind != AUTOCOMPLETE) else { continue };
             let mut entry = Entry::new(&channel.conversation, one.channel.to_string(), By::Bot, Seen::Status);
             entry.thread = self.thread_name(one.channel);

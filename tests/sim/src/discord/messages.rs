@@ -95,7 +95,7 @@ pub fn create(world: &mut World, asked: &Asked<'_>) -> Answer {
         return Ok((200, world.answer_message(channel, known, asked.bot)));
     }
     if asked.field("flags").as_u64().is_some_and(|flags| flags & 64 != 0) {
-        world.violation("ephemeral_flag", asked.method, "only answers to interactions can be ephemeral");
+        world.stats.violation("ephemeral_flag", asked.method, "only answers to interactions can be ephemeral");
     }
     let (message, pinged) = draft::new(world, Place { channel, bot: asked.bot, private: None }, asked)?;
     if let Some(thread) = world.channels.get_mut(&channel).filter(|channel| channel.archived) {

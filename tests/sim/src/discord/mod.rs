@@ -1,9 +1,7 @@
 //! A local Discord: its API and gateway on one side, people who write, press and fill in on the other.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::ops::Deref;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 mod api;
@@ -43,6 +41,7 @@ pub mod transcript;
 mod webhooks;
 mod world;
 
+pub use crate::stats::Violation;
 pub use api::{Answered, Ending, Heads};
 pub use control::control;
 pub use error::ApiError;
@@ -55,10 +54,12 @@ pub use people::{
 pub use request::Body;
 pub use routes::routes;
 pub use transcript::Entry;
-pub use world::{Stats, Violation};
+pub use world::Stats;
 
 use session::Order;
 use world::World;
+
+use crate::platform::Platform;
 
 /// How the platform is set up.
 #[derive(Clone, Debug)]
@@ -92,32 +93,13 @@ impl Default for Setup {
 
 /// The platform; its requests come over HTTP and sockets, its people are in the hand of a test or a page.
 pub struct Discord {
-    world: Mutex<World>,
-    updates: watch::Sender<u64>,
-    stop: CancellationToken,
+    platform: Platform<World>,
 }
 
 impl Discord {
     /// `url` is where the simulators are reached: `http://ADDRESS`, without a slash at the end.
     pub fn new(setup: Setup, url: &str, stop: CancellationToken) -> Self {
-        Self { world: Mutex::new(World::new(setup, url)), updates: watch::Sender::new(0), stop }
-    }
-
-    /// Changes the world and wakes whoever waits for something to happen in it.
-    fn write<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.lock();
-        let before = world.moves;
-        let out = change(&mut world);
-        let moved = world.moves != before;
-        drop(world);
-        if moved {
-            self.updates.send_modify(|count| *count += 1);
-        }
-        out
-    }
-
-    fn lock(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { platform: Platform::new(World::new(setup, url), stop) }
     }
 
     /// What a connection has to send now, and whether each payload is compressed by itself.
@@ -126,21 +108,12 @@ impl Discord {
         let squeeze = world.connections.get(&connection).is_some_and(|connection| connection.squeeze);
         (world.pull(connection), squeeze)
     }
+}
 
-    /// Changes whenever an event, an entry or an order came.
-    pub fn updates(&self) -> watch::Receiver<u64> {
-        self.updates.subscribe()
-    }
+impl Deref for Discord {
+    type Target = Platform<World>;
 
-    /// Returns when the server is to stop.
-    pub async fn stopped(&self) {
-        self.stop.cancelled().await;
-    }
-
-    async fn pause(&self, time: Duration) {
-        tokio::select! {
-            () = tokio::time::sleep(time) => {}
-            () = self.stopped() => {}
-        }
+    fn deref(&self) -> &Platform<World> {
+        &self.platform
     }
 }

@@ -1,6 +1,7 @@
 //! The people's side as a test or the control routes call it: words and methods.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -9,8 +10,8 @@ use serde_json::Value;
 use super::Discord;
 use super::fault::Fault;
 use super::limits::{Limits, seconds};
-use super::transcript::Entry;
-use super::world::Stats;
+use super::transcript::{Own, Transcript};
+use super::world::{Counted, Stats, World};
 pub use crate::refused::{Outcome, Refused, refused};
 
 /// What a person writes; a text too long for one message becomes several. `thread` is a thread's name or number.
@@ -282,42 +283,6 @@ impl Discord {
         self.write(|world| world.conversation(wanted))
     }
 
-    pub fn fault(&self, fault: Fault) -> Outcome<()> {
-        self.write(|world| world.fault(fault))
-    }
-
-    /// Takes back every fault that still waits, and every wait of a rate limit; silent sockets stay silent.
-    pub fn clear_faults(&self) {
-        self.write(|world| {
-            world.faults.clear();
-            world.meter.clear();
-            world.duplicates = 0;
-        });
-    }
-
-    pub fn transcript(&self, conversation: Option<&str>, after: u64) -> Vec<Entry> {
-        self.write(|world| world.sweep());
-        self.lock().transcript.after(conversation, after)
-    }
-
-    pub fn stats(&self) -> Stats {
-        self.write(|world| world.sweep());
-        let world = self.lock();
-        let waiting = world.interactions.values().filter(|one| one.answered.is_none() && !one.dead).count();
-        Stats { unanswered: waiting, ..world.stats.clone() }
-    }
-
-    pub fn limits(&self) -> Limits {
-        self.lock().limits.clone()
-    }
-
-    pub fn set_limits(&self, limits: Limits) {
-        self.write(|world| {
-            world.limits = limits;
-            world.meter.clear();
-        });
-    }
-
     /// Switches privileged intents on or off; sessions that are open keep what they have.
     pub fn set_intents(&self, intents: Intents) {
         self.write(|world| {
@@ -334,44 +299,62 @@ impl Discord {
         world.files.at(id, expires, signature).map(|file| (file.mime.clone(), file.bytes.clone()))
     }
 
-    /// The same by the id that an entry gives.
-    pub fn file_by_id(&self, id: &str) -> Option<(String, Bytes)> {
-        let world = self.lock();
-        world.files.get(id.parse().ok()?).map(|file| (file.mime.clone(), file.bytes.clone()))
-    }
-
-    /// All conversations with their threads.
-    pub fn conversations(&self) -> Vec<Value> {
-        self.lock().conversations()
-    }
-
     /// The commands that a person is offered in a conversation.
     pub fn menu(&self, conversation: &str) -> Outcome<Value> {
         self.lock().menu(conversation)
     }
+}
 
-    /// Waits until an entry after `after` fits, and returns it.
-    pub async fn until(&self, conversation: &str, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        self.first(Some(conversation), after, fits).await
+impl crate::platform::World for World {
+    type Id = String;
+    type Own = Own;
+    type Counted = Counted;
+    type Limits = Limits;
+    type Fault = Fault;
+    type Progress = u64;
+
+    /// Interactions end by themselves.
+    const LOOKS_AGAIN: Option<Duration> = Some(Duration::from_millis(250));
+
+    fn progress(&self) -> u64 {
+        self.moves
     }
 
-    /// The same in one conversation or in all.
-    pub async fn first(&self, conversation: Option<&str>, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        let mut updates = self.updates();
-        let mut seen = after;
-        loop {
-            let new = self.transcript(conversation, seen);
-            seen = new.last().map_or(seen, |entry| entry.n);
-            if let Some(found) = new.into_iter().find(|entry| fits(entry)) {
-                return Some(found);
-            }
-            tokio::select! {
-                changed = updates.changed() => changed.ok()?,
-                () = self.pause(std::time::Duration::from_millis(250)) => {}
-            }
-            if self.stop.is_cancelled() {
-                return None;
-            }
-        }
+    fn sweep(&mut self) {
+        self.end_interactions();
+    }
+
+    fn entries(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    fn counts(&self) -> Stats {
+        let unanswered = self.interactions.values().filter(|one| one.answered.is_none() && !one.dead).count();
+        Stats { unanswered, ..self.stats.clone() }
+    }
+
+    fn limits_mut(&mut self) -> &mut Limits {
+        &mut self.limits
+    }
+
+    fn order(&mut self, fault: Fault) -> Outcome<()> {
+        self.break_as_ordered(fault)
+    }
+
+    fn forget_faults(&mut self) {
+        self.faults.clear();
+        self.duplicates = 0;
+    }
+
+    fn forget_waits(&mut self) {
+        self.meter.clear();
+    }
+
+    fn listed(&self) -> Vec<Value> {
+        self.conversations()
+    }
+
+    fn stored(&self, id: &str) -> Option<(String, Bytes)> {
+        self.files.get(id.parse().ok()?).map(|file| (file.mime.clone(), file.bytes.clone()))
     }
 }

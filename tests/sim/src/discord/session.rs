@@ -85,7 +85,7 @@ impl World {
         if !matches!(version, "9" | "10") {
             connection.orders.push_back(Order::Close(Some((4_012, "Invalid API version"))));
         } else if !matches!(encoding, "json" | "") {
-            self.violation("gateway_encoding", "CONNECT", format!("encoding {encoding}"));
+            self.stats.violation("gateway_encoding", "CONNECT", format!("encoding {encoding}"));
             connection.orders.push_back(Order::Close(Some((4_002, "Error while decoding payload."))));
         }
         self.count("connections");
@@ -118,7 +118,7 @@ impl World {
 
     fn close(&mut self, id: u64, code: u16, reason: &'static str, rule: Option<&'static str>) {
         if let Some(rule) = rule {
-            self.violation(rule, "gateway", format!("{code} {reason}"));
+            self.stats.violation(rule, "gateway", format!("{code} {reason}"));
         }
         // With these codes the session is over too.
         if matches!(code, 4_007 | 4_009)
@@ -261,7 +261,7 @@ impl World {
         let key = shard % u64::from(self.limits.max_concurrency.max(1));
         let pause = seconds(self.limits.identify_seconds);
         if !self.meter.identify((bot, key), pause) {
-            self.violation("identify_concurrency", "IDENTIFY", "too many at once");
+            self.stats.violation("identify_concurrency", "IDENTIFY", "too many at once");
             self.order(id, Order::Send(invalid(false)));
             return false;
         }
@@ -378,7 +378,7 @@ impl World {
         let silent = |connection: &Connection| !connection.mute && connection.beat.elapsed() >= patience;
         let late = self.connections.get(&id).is_some_and(silent);
         if late {
-            self.violation("heartbeat", "HEARTBEAT", "none in time");
+            self.stats.violation("heartbeat", "HEARTBEAT", "none in time");
             self.order(id, Order::Close(Some((4_009, "Session timed out."))));
         }
     }

@@ -1,6 +1,6 @@
 //! The state of the platform: people, guilds, channels, bots, their sessions and what each session has still to be told.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
@@ -20,33 +20,14 @@ pub const KEPT_MESSAGES: usize = 5_000;
 pub const MOST_NAMES: usize = 10_000;
 pub const MOST_BOTS: usize = 100;
 
-/// A request, or a word over the socket, that broke a documented rule.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Violation {
-    pub rule: &'static str,
-    pub method: String,
-    pub detail: String,
-}
-
-/// What was counted so far.
+/// What is counted of Discord alone.
 #[derive(Clone, Debug, Default, serde::Serialize)]
-pub struct Stats {
-    /// Requests per method, such as `POST channels/{channel}/messages`.
-    pub requests: BTreeMap<String, u64>,
-    /// Events that people caused.
-    pub received: u64,
-    /// Messages that a bot posted.
-    pub sent: u64,
-    /// How often a bot notified somebody.
-    pub mentions: u64,
-    /// Interactions that no bot has answered yet.
-    pub unanswered: usize,
+pub struct Counted {
     /// What happened at the socket: connections (at the first address and at that for resuming), identifies, resumes, and how they ended.
     pub gateway: BTreeMap<&'static str, u64>,
-    pub violation_count: u64,
-    /// The newest thousand.
-    pub violations: VecDeque<Violation>,
 }
+
+pub type Stats = crate::stats::Stats<Counted>;
 
 /// Everything there is, behind one lock; no method of it waits.
 #[derive(Debug)]
@@ -212,14 +193,6 @@ impl World {
     pub fn log(&mut self, entry: Entry) -> u64 {
         self.moves += 1;
         self.transcript.add(entry)
-    }
-
-    pub fn violation(&mut self, rule: &'static str, method: &str, detail: impl Into<String>) {
-        self.stats.violation_count += 1;
-        if self.stats.violations.len() == 1_000 {
-            self.stats.violations.pop_front();
-        }
-        self.stats.violations.push_back(Violation { rule, method: method.to_owned(), detail: detail.into() });
     }
 
     pub fn count(&mut self, what: &'static str) {

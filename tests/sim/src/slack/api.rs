@@ -236,7 +236,7 @@ fn failure(fault: Fault) -> ApiError {
 
 fn refuse(world: &mut World, method: &str, error: ApiError) -> ApiError {
     if let Some(rule) = error.rule {
-        world.violation(rule, method, error.detail());
+        world.stats.violation(rule, method, error.detail());
     }
     error
 }

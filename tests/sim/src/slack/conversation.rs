@@ -262,7 +262,7 @@ impl World {
         Ok(json!({"app": app.id, "signing_secret": app.signing_secret, "installs": installs}))
     }
 
-    pub fn order(&mut self, fault: Fault) -> Outcome<()> {
+    pub fn break_as_ordered(&mut self, fault: Fault) -> Outcome<()> {
         let chat = match &fault.conversation {
             Some(name) => Some(self.place(name)?),
             None => None,

@@ -1,9 +1,9 @@
 //! Faults on demand: what somebody ordered to go wrong, and whether it concerns a request.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
+
+use crate::fault::Order;
+pub use crate::fault::When;
 
 /// What can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,15 +31,6 @@ pub enum Kind {
     RefuseMarkup,
     /// New sockets are told that there are too many.
     Conflict,
-}
-
-/// Whether a dropped request took effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum When {
-    #[default]
-    Before,
-    After,
 }
 
 /// An order for a fault; without `count` and `seconds` it happens once.
@@ -99,17 +90,21 @@ impl Fault {
     }
 }
 
-#[derive(Debug)]
-struct Armed {
-    fault: Fault,
-    chat: Option<String>,
-    left: Option<u64>,
-    until: Option<Instant>,
+impl Order for Fault {
+    fn count(&self) -> Option<u64> {
+        self.count
+    }
+
+    fn seconds(&self) -> Option<f64> {
+        self.seconds
+    }
+
+    fn lasts(&self) -> bool {
+        matches!(self.kind, Kind::Error | Kind::Drop | Kind::RefuseMarkup | Kind::Conflict)
+    }
 }
 
-/// The faults that wait for a request.
-#[derive(Debug, Default)]
-pub struct Faults(Vec<Armed>);
+pub type Faults = crate::fault::Faults<Fault, String>;
 
 /// What of a request decides whether a fault concerns it.
 #[derive(Clone, Copy, Debug)]
@@ -120,51 +115,28 @@ pub struct Target<'a> {
 }
 
 impl Faults {
-    /// Most faults that wait at once; more are a mistake of whoever orders them.
-    pub const MOST: usize = 256;
-
-    pub fn add(&mut self, fault: Fault, chat: Option<String>) {
-        let lasting = matches!(fault.kind, Kind::Error | Kind::Drop | Kind::RefuseMarkup | Kind::Conflict);
-        let span = fault.seconds.filter(|seconds| lasting && *seconds > 0.0);
-        let left = match (fault.count, span) {
-            (None, Some(_)) => None,
-            (count, _) => Some(count.unwrap_or(1)),
-        };
-        let until = span.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds.min(1e6)));
-        if self.0.len() < Self::MOST {
-            self.0.push(Armed { fault, chat, left, until });
-        }
-    }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// The first fault of one of these kinds that concerns a request; it is used up by one.
     pub fn hit(&mut self, kinds: &[Kind], target: Target<'_>) -> Option<Fault> {
-        let now = Instant::now();
-        self.0.retain(|armed| armed.left != Some(0) && armed.until.is_none_or(|until| now < until));
-        let armed = self.0.iter_mut().find(|armed| kinds.contains(&armed.fault.kind) && armed.concerns(target))?;
-        armed.left = armed.left.map(|left| left - 1);
-        Some(armed.fault.clone())
+        self.first(|fault, chat| kinds.contains(&fault.kind) && fault.concerns(chat.map(String::as_str), target))
     }
 }
 
-impl Armed {
-    fn concerns(&self, target: Target<'_>) -> bool {
+impl Fault {
+    fn concerns(&self, bound: Option<&str>, target: Target<'_>) -> bool {
         let starting = matches!(target.method, "apps.connections.open" | "auth.test");
-        let method = match &self.fault.method {
+        let method = match &self.method {
             Some(only) => only == "*" || only.eq_ignore_ascii_case(target.method),
-            None => !starting || self.fault.kind == Kind::Conflict,
+            None => !starting || self.kind == Kind::Conflict,
         };
-        let chat = self.chat.is_none() || self.chat.as_deref() == target.chat;
-        method && chat && (self.fault.kind != Kind::RefuseMarkup || target.marked)
+        let chat = bound.is_none() || bound == target.chat;
+        method && chat && (self.kind != Kind::RefuseMarkup || target.marked)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[tokio::test(start_paused = true)]
     async fn a_fault_hits_as_often_as_ordered_and_what_it_concerns() {

@@ -207,20 +207,24 @@ impl World {
     /// A frame of an app: the acknowledgement of an envelope, with or without an answer.
     fn heard(&mut self, app: usize, text: &str) {
         let Ok(frame) = serde_json::from_str::<Value>(text) else {
-            return self.violation("frame_not_json", "socket", text.chars().take(100).collect::<String>());
+            return self.stats.violation("frame_not_json", "socket", text.chars().take(100).collect::<String>());
         };
         let Some(envelope) = frame["envelope_id"].as_str() else {
-            return self.violation("frame_without_envelope", "socket", text.chars().take(100).collect::<String>());
+            return self.stats.violation(
+                "frame_without_envelope",
+                "socket",
+                text.chars().take(100).collect::<String>(),
+            );
         };
         let Some(delivery) = self.acknowledge(app, envelope) else {
             if !self.is_past(app, envelope) {
-                self.violation("unknown_envelope", "socket", envelope);
+                self.stats.violation("unknown_envelope", "socket", envelope);
             }
             return;
         };
         let answer = frame.get("payload").cloned().unwrap_or_default();
         if delivery.what == What::Event && answer.as_object().is_some_and(|answer| !answer.is_empty()) {
-            self.violation("answer_not_accepted", "socket", envelope);
+            self.stats.violation("answer_not_accepted", "socket", envelope);
         }
         self.answered(app, delivery, answer);
     }

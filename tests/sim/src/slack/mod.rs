@@ -1,9 +1,8 @@
 //! A local Slack: the Web API, sockets and request URLs on one side, people who write and press buttons on the other.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 mod api;
@@ -46,6 +45,7 @@ mod upload;
 mod views;
 mod world;
 
+pub use crate::stats::Violation;
 pub use api::Ending;
 pub use apps::NewApp;
 pub use control::control;
@@ -59,9 +59,11 @@ pub use people::{
 };
 pub use routes::routes;
 pub use transcript::Entry;
-pub use world::{Stats, Violation};
+pub use world::Stats;
 
 use world::World;
+
+use crate::platform::Platform;
 
 /// How the platform is set up.
 #[derive(Clone, Debug)]
@@ -91,17 +93,15 @@ impl Default for Setup {
 
 /// The platform; its requests come over HTTP and sockets, its people are in the hand of a test or a page.
 pub struct Slack {
-    world: Mutex<World>,
-    updates: watch::Sender<u64>,
+    platform: Platform<World>,
     hooks: hooks::Pool,
-    stop: CancellationToken,
 }
 
 impl Slack {
     /// `url` is where the simulators are reached: `http://ADDRESS`, without a slash at the end.
     pub fn new(setup: Setup, url: &str, stop: CancellationToken) -> Self {
         let world = World::new(setup, url);
-        Self { world: Mutex::new(world), updates: watch::Sender::new(0), hooks: hooks::Pool::default(), stop }
+        Self { platform: Platform::new(world, stop), hooks: hooks::Pool::default() }
     }
 
     /// Starts what tells the apps and ends what waits too long; it stops with the token.
@@ -109,42 +109,12 @@ impl Slack {
         // Ends with the token that every part of the server is stopped by.
         tokio::spawn(async move { hooks::pump(self).await });
     }
+}
 
-    /// Changes the world and wakes whoever waits for something to happen in it.
-    fn write<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.lock();
-        let before = world.progress();
-        let out = change(&mut world);
-        let moved = world.progress() != before;
-        drop(world);
-        if moved {
-            self.wake();
-        }
-        out
-    }
+impl Deref for Slack {
+    type Target = Platform<World>;
 
-    fn lock(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake(&self) {
-        self.updates.send_modify(|count| *count += 1);
-    }
-
-    /// Changes whenever a delivery, an entry or an order came.
-    pub fn updates(&self) -> watch::Receiver<u64> {
-        self.updates.subscribe()
-    }
-
-    /// Returns when the server is to stop.
-    pub async fn stopped(&self) {
-        self.stop.cancelled().await;
-    }
-
-    async fn pause(&self, time: Duration) {
-        tokio::select! {
-            () = tokio::time::sleep(time) => {}
-            () = self.stopped() => {}
-        }
+    fn deref(&self) -> &Platform<World> {
+        &self.platform
     }
 }

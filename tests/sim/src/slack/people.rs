@@ -10,8 +10,8 @@ use super::Slack;
 use super::apps::NewApp;
 use super::fault::Fault;
 use super::limits::Limits;
-use super::transcript::Entry;
-use super::world::Stats;
+use super::transcript::{Own, Transcript};
+use super::world::{Counted, Stats, World};
 pub use crate::refused::{Outcome, Refused, refused};
 pub use crate::telegram::NewFile;
 
@@ -273,78 +273,57 @@ impl Slack {
         self.write(|world| world.declare(app))
     }
 
-    pub fn fault(&self, fault: Fault) -> Outcome<()> {
-        let done = self.write(|world| world.order(fault));
-        self.wake();
-        done
-    }
-
-    /// Takes back every fault that still waits, and every wait of a rate limit.
-    pub fn clear_faults(&self) {
-        self.write(|world| {
-            world.faults.clear();
-            world.meter.clear();
-            world.duplicates = 0;
-        });
-    }
-
-    pub fn transcript(&self, conversation: Option<&str>, after: u64) -> Vec<Entry> {
-        self.lock().transcript.after(conversation, after)
-    }
-
-    pub fn stats(&self) -> Stats {
-        let world = self.lock();
-        let unanswered = world.apps.iter().map(|app| app.outbox.unanswered()).sum();
-        let open = world.apps.iter().map(|app| app.sockets.len()).sum();
-        Stats { unanswered, open, ..world.stats.clone() }
-    }
-
-    pub fn limits(&self) -> Limits {
-        self.lock().limits.clone()
-    }
-
-    pub fn set_limits(&self, limits: Limits) {
-        self.write(|world| {
-            world.limits = limits;
-            world.meter.clear();
-        });
-        self.wake();
-    }
-
-    /// The content and type of a file by the id that an entry gives.
-    pub fn file_by_id(&self, id: &str) -> Option<(String, Bytes)> {
-        self.lock().files.get(id).map(|file| (file.mime.clone(), file.bytes.clone()))
-    }
-
-    pub fn conversations(&self) -> Vec<Value> {
-        self.lock().conversations()
-    }
-
     /// The slash commands that a person is offered in a conversation.
     pub fn menu(&self, conversation: &str) -> Outcome<Value> {
         self.lock().menu(conversation)
     }
+}
 
-    /// Waits until an entry after `after` fits, and returns it.
-    pub async fn until(&self, conversation: &str, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        self.first(Some(conversation), after, fits).await
+impl crate::platform::World for World {
+    type Id = String;
+    type Own = Own;
+    type Counted = Counted;
+    type Limits = Limits;
+    type Fault = Fault;
+    type Progress = (u64, u64);
+
+    fn progress(&self) -> (u64, u64) {
+        (self.transcript.last(), self.serial)
     }
 
-    /// The same in one conversation or in all.
-    pub async fn first(&self, conversation: Option<&str>, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        let mut updates = self.updates();
-        let mut seen = after;
-        loop {
-            updates.borrow_and_update();
-            let new = self.transcript(conversation, seen);
-            seen = new.last().map_or(seen, |entry| entry.n);
-            if let Some(found) = new.into_iter().find(|entry| fits(entry)) {
-                return Some(found);
-            }
-            tokio::select! {
-                changed = updates.changed() => changed.ok()?,
-                () = self.stopped() => return None,
-            }
-        }
+    fn entries(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    fn counts(&self) -> Stats {
+        let unanswered = self.apps.iter().map(|app| app.outbox.unanswered()).sum();
+        let open = self.apps.iter().map(|app| app.sockets.len()).sum();
+        let own = Counted { open, ..self.stats.own.clone() };
+        Stats { unanswered, own, ..self.stats.clone() }
+    }
+
+    fn limits_mut(&mut self) -> &mut Limits {
+        &mut self.limits
+    }
+
+    fn order(&mut self, fault: Fault) -> Outcome<()> {
+        self.break_as_ordered(fault)
+    }
+
+    fn forget_faults(&mut self) {
+        self.faults.clear();
+        self.duplicates = 0;
+    }
+
+    fn forget_waits(&mut self) {
+        self.meter.clear();
+    }
+
+    fn listed(&self) -> Vec<Value> {
+        self.conversations()
+    }
+
+    fn stored(&self, id: &str) -> Option<(String, Bytes)> {
+        self.files.get(id).map(|file| (file.mime.clone(), file.bytes.clone()))
     }
 }

@@ -69,12 +69,12 @@ impl World {
         let (uses, seconds) = (self.limits.response_uses, self.limits.response_seconds);
         let Some(slot) = self.replies.slots.get_mut(id) else { return Err((404, "expired_url".into())) };
         if slot.made.elapsed() > Duration::from_secs_f64(seconds.clamp(0.0, 1e9)) {
-            self.violation("expired_url", METHOD, "expired_url");
+            self.stats.violation("expired_url", METHOD, "expired_url");
             return Err((404, "expired_url".into()));
         }
         slot.uses += 1;
         if uses > 0 && slot.uses > uses {
-            self.violation("used_url", METHOD, "used_url");
+            self.stats.violation("used_url", METHOD, "used_url");
             return Err((404, "used_url".into()));
         }
         let slot = slot.clone();
@@ -93,7 +93,7 @@ impl World {
         let params = Params::from_value(answer.clone());
         let content = content(&params).map_err(|error| {
             if let Some(rule) = error.rule {
-                self.violation(rule, method, error.detail());
+                self.stats.violation(rule, method, error.detail());
             }
             error.error
         })?;

@@ -55,7 +55,7 @@ impl World {
     pub fn take_upload(&mut self, id: &str, bytes: Bytes) -> Result<(), (u16, String)> {
         let Some(announced) = self.files.awaited(id) else { return Err((404, "no such upload".into())) };
         if announced != bytes.len() as u64 {
-            self.violation(
+            self.stats.violation(
                 "upload_length",
                 "upload",
                 format!("{announced} bytes were announced, {} came", bytes.len()),
@@ -70,7 +70,7 @@ impl World {
     pub fn download(&mut self, id: &str, token: Option<&str>) -> Result<(String, Bytes), u16> {
         *self.stats.requests.entry("download".to_owned()).or_default() += 1;
         let caller = self.caller(token).map_err(|_| {
-            self.violation("download_without_token", "download", id.to_owned());
+            self.stats.violation("download_without_token", "download", id.to_owned());
             401_u16
         })?;
         let app = &self.apps[caller.app];

@@ -215,7 +215,7 @@ impl World {
             _ => Err(ApiError::broken("unknown_response_action")),
         };
         if let Err(error) = outcome {
-            self.violation(error.rule.unwrap_or("view_answer"), "view_submission", error.detail());
+            self.stats.violation(error.rule.unwrap_or("view_answer"), "view_submission", error.detail());
             self.log_view(id, answer, &format!("{} failed", asker.what));
         }
     }

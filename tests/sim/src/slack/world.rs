@@ -1,6 +1,6 @@
 //! The state of the platform: workspaces, apps, people, conversations, and what was counted.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
@@ -18,27 +18,9 @@ use crate::transcript::now_ms;
 pub const KEPT_MESSAGES: usize = 5_000;
 pub const MOST_NAMES: usize = 10_000;
 
-/// A request that broke a documented rule.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Violation {
-    pub rule: &'static str,
-    pub method: String,
-    pub detail: String,
-}
-
-/// What was counted so far.
+/// What is counted of Slack alone.
 #[derive(Clone, Debug, Default, serde::Serialize)]
-pub struct Stats {
-    /// Requests per method.
-    pub requests: BTreeMap<String, u64>,
-    /// Events, commands and presses that people caused.
-    pub received: u64,
-    /// Messages that a bot posted.
-    pub sent: u64,
-    /// How often a bot notified somebody by name.
-    pub mentions: u64,
-    /// Commands, presses and submissions that no app has acknowledged yet.
-    pub unanswered: usize,
+pub struct Counted {
     /// Deliveries that were acknowledged, sent once more, and given up.
     pub acknowledged: u64,
     pub redelivered: u64,
@@ -46,10 +28,9 @@ pub struct Stats {
     /// Sockets that were opened so far, and those that are open.
     pub connections: u64,
     pub open: usize,
-    pub violation_count: u64,
-    /// The newest thousand.
-    pub violations: VecDeque<Violation>,
 }
+
+pub type Stats = crate::stats::Stats<Counted>;
 
 /// Everything there is, behind one lock; no method of it waits.
 #[derive(Debug)]
@@ -333,20 +314,7 @@ impl World {
         out
     }
 
-    /// Changes whenever somebody may have to be woken.
-    pub fn progress(&self) -> (u64, u64) {
-        (self.transcript.last(), self.serial)
-    }
-
     pub fn log(&mut self, entry: Entry) -> u64 {
         self.transcript.add(entry)
-    }
-
-    pub fn violation(&mut self, rule: &'static str, method: &str, detail: impl Into<String>) {
-        self.stats.violation_count += 1;
-        if self.stats.violations.len() == 1_000 {
-            self.stats.violations.pop_front();
-        }
-        self.stats.violations.push_back(Violation { rule, method: method.to_owned(), detail: detail.into() });
     }
 }

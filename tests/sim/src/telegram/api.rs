@@ -140,11 +140,11 @@ impl Telegram {
         let known = METHODS.iter().find(|known| known.name.eq_ignore_ascii_case(method));
         self.write(|world| {
             let Some(bot) = world.bot(token).map(|bot| bot.id) else {
-                world.violation("token", method, "no such bot");
+                world.stats.violation("token", method, "no such bot");
                 return Err(ApiError::new(401, "Unauthorized"));
             };
             let Some(known) = known else {
-                world.violation("unknown_method", method, "Not Found");
+                world.stats.violation("unknown_method", method, "Not Found");
                 return Err(ApiError::new(404, "Not Found"));
             };
             *world.stats.requests.entry(known.name.to_owned()).or_default() += 1;
@@ -214,7 +214,7 @@ fn failure(fault: &Fault) -> ApiError {
 
 fn refuse(world: &mut World, method: &str, error: ApiError) -> Result<Value, ApiError> {
     if let Some(rule) = error.rule {
-        world.violation(rule, method, error.description.clone());
+        world.stats.violation(rule, method, error.description.clone());
     }
     Err(error)
 }

@@ -261,7 +261,7 @@ impl World {
         Ok(last)
     }
 
-    pub fn order(&mut self, fault: Fault) -> Outcome<()> {
+    pub fn break_as_ordered(&mut self, fault: Fault) -> Outcome<()> {
         let chat = match &fault.conversation {
             Some(name) => Some(self.place(name)?),
             None => None,

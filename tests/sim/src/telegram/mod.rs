@@ -1,13 +1,12 @@
 //! A local Telegram: the Bot API on one side, people who write and press buttons on the other.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::ops::Deref;
 
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 mod api;
 mod cast;
+mod control;
 mod detect;
 mod edit;
 mod error;
@@ -31,8 +30,10 @@ pub mod text;
 pub mod transcript;
 mod world;
 
+pub use crate::stats::Violation;
 pub use api::Ending;
 pub use cast::Role;
+pub use control::control;
 pub use error::ApiError;
 pub use fault::Fault;
 pub use files::FileKind;
@@ -41,9 +42,11 @@ pub use params::Params;
 pub use people::{Conversation, Edit, NewFile, NewKind, Outcome, Press, Raw, React, Refused, Remove, Said, Say, State};
 pub use routes::routes;
 pub use transcript::Entry;
-pub use world::{Stats, Violation};
+pub use world::Stats;
 
 use world::World;
+
+use crate::platform::Platform;
 
 /// How the platform is set up.
 #[derive(Clone, Debug)]
@@ -65,53 +68,21 @@ impl Default for Setup {
 
 /// The platform; its requests come over HTTP, its people are in the hand of a test or a page.
 pub struct Telegram {
-    world: Mutex<World>,
-    updates: watch::Sender<u64>,
-    stop: CancellationToken,
+    platform: Platform<World>,
 }
 
 impl Telegram {
     pub fn new(setup: Setup, stop: CancellationToken) -> Self {
         let mut world = World::new(setup);
         world.add_chat("general", cast::ChatKind::Supergroup, "General");
-        Self { world: Mutex::new(world), updates: watch::Sender::new(0), stop }
+        Self { platform: Platform::new(world, stop) }
     }
+}
 
-    /// Changes the world and wakes whoever waits for something to happen in it.
-    fn write<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.lock();
-        let before = world.progress();
-        let out = change(&mut world);
-        let moved = world.progress() != before;
-        drop(world);
-        if moved {
-            self.wake();
-        }
-        out
-    }
+impl Deref for Telegram {
+    type Target = Platform<World>;
 
-    fn lock(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake(&self) {
-        self.updates.send_modify(|count| *count += 1);
-    }
-
-    /// Changes whenever an update, an entry or a cut came.
-    pub fn updates(&self) -> watch::Receiver<u64> {
-        self.updates.subscribe()
-    }
-
-    /// Returns when the server is to stop.
-    pub async fn stopped(&self) {
-        self.stop.cancelled().await;
-    }
-
-    async fn pause(&self, time: Duration) {
-        tokio::select! {
-            () = tokio::time::sleep(time) => {}
-            () = self.stopped() => {}
-        }
+    fn deref(&self) -> &Platform<World> {
+        &self.platform
     }
 }

@@ -11,8 +11,8 @@ use super::cast::Role;
 use super::fault::Fault;
 use super::files::FileKind;
 use super::limits::Limits;
-use super::transcript::Entry;
-use super::world::Stats;
+use super::transcript::{Own, Transcript};
+use super::world::{Counted, Stats, World};
 pub use crate::refused::{Outcome, Refused, refused};
 
 /// What a person writes; a text too long for one message becomes several. `thread` is a topic's name or number; naming one makes a group a forum.
@@ -181,39 +181,6 @@ impl Telegram {
         self.write(|world| world.conversation(wanted))
     }
 
-    pub fn fault(&self, fault: Fault) -> Outcome<()> {
-        self.write(|world| world.order(fault))
-    }
-
-    /// Takes back every fault that still waits, and every wait of a rate limit.
-    pub fn clear_faults(&self) {
-        self.write(|world| {
-            world.faults.clear();
-            world.meter.clear();
-            world.duplicates = 0;
-        });
-    }
-
-    pub fn transcript(&self, conversation: Option<&str>, after: u64) -> Vec<Entry> {
-        self.lock().transcript.after(conversation, after)
-    }
-
-    pub fn stats(&self) -> Stats {
-        let world = self.lock();
-        Stats { unanswered: world.presses.len(), ..world.stats.clone() }
-    }
-
-    pub fn limits(&self) -> Limits {
-        self.lock().limits.clone()
-    }
-
-    pub fn set_limits(&self, limits: Limits) {
-        self.write(|world| {
-            world.limits = limits;
-            world.meter.clear();
-        });
-    }
-
     pub fn set_privacy(&self, privacy: bool) {
         self.write(|world| world.privacy = privacy);
     }
@@ -229,41 +196,55 @@ impl Telegram {
         world.files.by_path(path).map(|file| (file.mime.clone(), file.bytes.clone()))
     }
 
-    /// The same by the id that an entry gives.
-    pub fn file_by_id(&self, id: &str) -> Option<(String, Bytes)> {
-        let world = self.lock();
-        world.files.by_id(id).map(|file| (file.mime.clone(), file.bytes.clone()))
-    }
-
-    /// All conversations with their topics.
-    pub fn conversations(&self) -> Vec<Value> {
-        self.lock().conversations()
-    }
-
     /// The commands that a person is offered in a conversation, found as the platform finds them.
     pub fn menu(&self, conversation: &str, language: &str) -> Outcome<Value> {
         self.lock().menu(conversation, language)
     }
+}
 
-    /// Waits until an entry after `after` fits, and returns it.
-    pub async fn until(&self, conversation: &str, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        self.first(Some(conversation), after, fits).await
+impl crate::platform::World for World {
+    type Id = i64;
+    type Own = Own;
+    type Counted = Counted;
+    type Limits = Limits;
+    type Fault = Fault;
+    type Progress = (u64, u64, u64);
+
+    fn progress(&self) -> (u64, u64, u64) {
+        let queued = self.bots.values().map(|bot| bot.next_update as u64 + bot.again.len() as u64).sum();
+        (queued, self.stats.received + self.stats.sent + self.cuts + self.hooks, self.transcript.last())
     }
 
-    /// The same in one conversation or in all.
-    pub async fn first(&self, conversation: Option<&str>, after: u64, fits: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        let mut updates = self.updates();
-        let mut seen = after;
-        loop {
-            let new = self.transcript(conversation, seen);
-            seen = new.last().map_or(seen, |entry| entry.n);
-            if let Some(found) = new.into_iter().find(|entry| fits(entry)) {
-                return Some(found);
-            }
-            tokio::select! {
-                changed = updates.changed() => changed.ok()?,
-                () = self.stopped() => return None,
-            }
-        }
+    fn entries(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    fn counts(&self) -> Stats {
+        Stats { unanswered: self.presses.len(), ..self.stats.clone() }
+    }
+
+    fn limits_mut(&mut self) -> &mut Limits {
+        &mut self.limits
+    }
+
+    fn order(&mut self, fault: Fault) -> Outcome<()> {
+        self.break_as_ordered(fault)
+    }
+
+    fn forget_faults(&mut self) {
+        self.faults.clear();
+        self.duplicates = 0;
+    }
+
+    fn forget_waits(&mut self) {
+        self.meter.clear();
+    }
+
+    fn listed(&self) -> Vec<Value> {
+        self.conversations()
+    }
+
+    fn stored(&self, id: &str) -> Option<(String, Bytes)> {
+        self.files.by_id(id).map(|file| (file.mime.clone(), file.bytes.clone()))
     }
 }

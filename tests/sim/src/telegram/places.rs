@@ -9,12 +9,6 @@ use super::text::Formatted;
 use super::world::World;
 
 impl World {
-    /// Grows whenever somebody who waits has something to look at.
-    pub fn progress(&self) -> (u64, u64, u64) {
-        let queued = self.bots.values().map(|bot| bot.next_update as u64 + bot.again.len() as u64).sum();
-        (queued, self.stats.received + self.stats.sent + self.cuts + self.hooks, self.transcript.last())
-    }
-
     /// The chat of a conversation; one that is not known yet is made.
     pub fn place(&mut self, name: &str) -> Outcome<i64> {
         if let Some(id) = self.names.get(name) {

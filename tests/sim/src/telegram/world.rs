@@ -35,34 +35,15 @@ pub struct Press {
     pub asked_ms: u64,
 }
 
-/// A request that broke a documented rule.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Violation {
-    pub rule: &'static str,
-    pub method: String,
-    pub detail: String,
-}
-
-/// What was counted so far.
+/// What is counted of Telegram alone.
 #[derive(Clone, Debug, Default, serde::Serialize)]
-pub struct Stats {
-    /// Requests per method, as the documentation writes it.
-    pub requests: BTreeMap<String, u64>,
-    /// Updates that people caused.
-    pub received: u64,
-    /// Messages that a bot posted.
-    pub sent: u64,
-    /// How often a bot notified somebody by name.
-    pub mentions: u64,
-    /// Presses that no bot has answered yet.
-    pub unanswered: usize,
+pub struct Counted {
     /// Updates that a webhook took, and failed deliveries to one.
     pub hooked: u64,
     pub hook_failures: u64,
-    pub violation_count: u64,
-    /// The newest thousand.
-    pub violations: VecDeque<Violation>,
 }
+
+pub type Stats = crate::stats::Stats<Counted>;
 
 /// Everything there is, behind one lock; no method of it waits.
 #[derive(Debug)]
@@ -270,14 +251,6 @@ impl World {
 
     pub fn log(&mut self, entry: Entry) -> u64 {
         self.transcript.add(entry)
-    }
-
-    pub fn violation(&mut self, rule: &'static str, method: &str, detail: impl Into<String>) {
-        self.stats.violation_count += 1;
-        if self.stats.violations.len() == 1_000 {
-            self.stats.violations.pop_front();
-        }
-        self.stats.violations.push_back(Violation { rule, method: method.to_owned(), detail: detail.into() });
     }
 
     /// A number that is used once.
