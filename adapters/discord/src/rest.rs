@@ -227,6 +227,7 @@ impl Rest {
             None if (400..500).contains(&status) && status != 413 => {
                 Problem::NotSent(format!("HTTP {status} without a readable answer"))
             }
+            _ if status < 400 => Problem::NotSent(format!("HTTP {status}, a redirect that is not followed")),
             _ if status >= 500 => Problem::Unsure(format!("HTTP {status}")),
             _ => Problem::Refused {
                 status,

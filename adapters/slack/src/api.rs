@@ -31,6 +31,8 @@ const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
 const CONNECT: Duration = Duration::from_secs(10);
 /// An idle connection that the other side is closing would make a send doubtful.
 const IDLE: Duration = Duration::from_secs(20);
+/// The longest wait that is believed.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3_600);
 /// What is read of an answer that says whether something worked.
 const LONGEST_ANSWER: usize = 64 * 1024;
 const OFFICIAL: &str = "https://slack.com/api";
@@ -150,7 +152,7 @@ impl Api {
             Ok(Err(error)) => Err(self.problem(error)),
             Ok(Ok(answer)) if answer["ok"] == true => Ok(answer),
             Ok(Ok(answer)) => match answer["error"].as_str() {
-                Some(code) => Err(Problem::Refused { code: code.to_owned(), needed: None }),
+                Some(code) => Err(refused(code.to_owned(), None)),
                 None => Err(Problem::Unsure("an answer without a result".into())),
             },
         }
@@ -160,7 +162,7 @@ impl Api {
         match error {
             SlackClientError::ApiError(error) => refused(error.code, error.http_response_body.as_deref()),
             SlackClientError::RateLimitError(error) => {
-                Problem::Wait(error.retry_after.unwrap_or(Duration::from_secs(1)))
+                Problem::Wait(error.retry_after.unwrap_or(Duration::from_secs(1)).min(LONGEST_WAIT))
             }
             SlackClientError::HttpError(error) => {
                 let words = format!("HTTP {}", error.status_code.as_u16());
@@ -219,8 +221,7 @@ impl Api {
             (status, None) if status.is_success() => Ok(()),
             (status, None) if status.is_client_error() => {
                 let code = said.trim();
-                let is_code = !code.is_empty() && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-                Err(refused(if is_code { code } else { "response_url_refused" }.to_owned(), None))
+                Err(refused(if is_code(code) { code } else { "response_url_refused" }.to_owned(), None))
             }
             (status, None) => Err(Problem::Unsure(format!("HTTP {}", status.as_u16()))),
         }
@@ -278,13 +279,19 @@ fn refused(code: String, body: Option<&str>) -> Problem {
         "ratelimited" | "rate_limited" => Problem::Wait(Duration::from_secs(1)),
         // The platform's own trouble: it may have done it all the same.
         "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" => Problem::Unsure(code),
+        // What is no code is nobody's to read: it may be anything, a token as well.
+        code if !is_code(code) => Problem::Refused { code: "unknown_error".into(), needed },
         _ => Problem::Refused { code, needed },
     }
 }
 
+fn is_code(code: &str) -> bool {
+    !code.is_empty() && code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}
+
 fn retry_after(answer: &Response<Body>) -> Duration {
     let told = answer.headers().get(header::RETRY_AFTER).and_then(|wait| wait.to_str().ok());
-    Duration::from_secs(told.and_then(|wait| wait.trim().parse().ok()).unwrap_or(1))
+    Duration::from_secs(told.and_then(|wait| wait.trim().parse().ok()).unwrap_or(1)).min(LONGEST_WAIT)
 }
 
 fn is_connect(cause: &(dyn StdError + Send + Sync + 'static)) -> bool {
@@ -371,5 +378,7 @@ mod tests {
             Problem::Refused { code: "missing_scope".into(), needed }
         );
         assert!(matches!(refused("internal_error".into(), None), Problem::Unsure(_)));
+        let planted = Problem::Refused { code: "unknown_error".into(), needed: None };
+        assert_eq!(refused("bad token xoxb-SECRET".into(), None), planted, "what is no code is not told on");
     }
 }

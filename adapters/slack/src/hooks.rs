@@ -1,6 +1,9 @@
 //! What Slack sends over HTTP: checked by its signature over the raw bytes, answered when it is stored.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
@@ -13,16 +16,29 @@ use axum::{
 use secrecy::ExposeSecret;
 use serde_json::Value;
 use slack_morphism::signature_verifier::SlackEventSignatureVerifier as Verifier;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     Mode, Slack, body,
     inbound::text,
     intake::{Answer, Door},
+    lock,
 };
 
 /// More than any event has.
 const LARGEST: usize = 1024 * 1024;
+/// How long a body may take to arrive: nobody has shown a secret yet, and connections are few.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// How often it is said that strangers knock, however often they do: a log is filled more easily than it is emptied.
+const COMPLAINT: Duration = Duration::from_secs(60);
+
+/// One account's address, and when it was last said that strangers knock.
+struct Hooks {
+    slack: Arc<Slack>,
+    complained: Mutex<Option<Instant>>,
+}
+
 /// One address for everything, and one for each kind: the app's settings may name either.
 pub(crate) fn router(slack: Arc<Slack>) -> Router {
     Router::new()
@@ -30,14 +46,19 @@ pub(crate) fn router(slack: Arc<Slack>) -> Router {
         .route("/events", post(receive))
         .route("/commands", post(receive))
         .route("/interactive", post(receive))
-        .with_state(slack)
+        .with_state(Arc::new(Hooks { slack, complained: Mutex::default() }))
 }
 
-async fn receive(State(slack): State<Arc<Slack>>, request: Request) -> Response {
+async fn receive(State(hooks): State<Arc<Hooks>>, request: Request) -> Response {
+    let slack = &hooks.slack;
     let (parts, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, LARGEST).await else { return refuse(StatusCode::PAYLOAD_TOO_LARGE) };
-    if !is_signed(&slack, &parts.headers, &body) {
-        tracing::warn!(account = slack.account, "a request without a good signature");
+    let body = match timeout(BODY_TIME, to_bytes(body, LARGEST)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return refuse(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT),
+    };
+    if !is_signed(slack, &parts.headers, &body) {
+        hooks.complain();
         return refuse(StatusCode::UNAUTHORIZED);
     }
     let Some((door, payload)) = read(&parts.headers, &body) else { return refuse(StatusCode::BAD_REQUEST) };
@@ -51,7 +72,17 @@ async fn receive(State(slack): State<Arc<Slack>>, request: Request) -> Response 
     if let Some(again) = parts.headers.get("x-slack-retry-num") {
         tracing::debug!(account = slack.account, ?again, reason = ?parts.headers.get("x-slack-retry-reason"), "comes again");
     }
-    take(&slack, door, payload).await
+    take(slack, door, payload).await
+}
+
+impl Hooks {
+    fn complain(&self) {
+        let mut complained = lock(&self.complained);
+        if complained.is_none_or(|at| at.elapsed() >= COMPLAINT) {
+            *complained = Some(Instant::now());
+            tracing::warn!(account = self.slack.account, "requests come without a good signature");
+        }
+    }
 }
 
 async fn take(slack: &Slack, door: Door, payload: Value) -> Response {
@@ -75,6 +106,10 @@ fn is_signed(slack: &Slack, headers: &HeaderMap, body: &Bytes) -> bool {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let (signature, at) = (header(Verifier::SLACK_SIGNED_HASH_HEADER), header(Verifier::SLACK_SIGNED_TIMESTAMP));
     let (Some(signature), Some(at), Ok(body)) = (signature, at, std::str::from_utf8(body)) else { return false };
+    // The library reckons with it, and what is no time since 1970 can make it overflow.
+    if at.parse::<u32>().is_err() {
+        return false;
+    }
     let verifier = Verifier::new(&signing_secret.expose_secret().trim().into());
     verifier.verify(signature, body, at).is_ok()
 }
@@ -88,4 +123,44 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Option<(Door, Value)> {
 /// Sending it again is of no use.
 fn refuse(status: StatusCode) -> Response {
     (status, [("x-slack-no-retry", "1")]).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    fn hooks() -> Router {
+        let mode = Mode::Events { signing_secret: "8f742231b10e8888abcd99yyyzzz85a5".into() };
+        let config = crate::Config::new("main", "xoxb-1".into(), mode, Some("http://127.0.0.1:1".into()));
+        router(Slack::new(config).unwrap_or_else(|stopped| panic!("{stopped}")))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_end_holds_its_connection_for_seconds() {
+        let never = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        let answer = hooks().oneshot(Request::post("/events").body(never).expect("a request")).await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[tokio::test]
+    async fn a_time_that_is_none_is_no_signature() {
+        for at in [i64::MIN.to_string(), i64::MAX.to_string(), "soon".into(), String::new()] {
+            // Whoever signs so has the secret, and still breaks nothing.
+            let request = Request::post("/events").header(Verifier::SLACK_SIGNED_TIMESTAMP, &at);
+            let request = request.header(Verifier::SLACK_SIGNED_HASH_HEADER, signed("{}", &at));
+            let answer = hooks().oneshot(request.body(Body::from("{}")).expect("a request")).await.expect("an answer");
+            assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{at}");
+        }
+    }
+
+    fn signed(body: &str, at: &str) -> String {
+        use hmac::{KeyInit, Mac};
+        let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(b"8f742231b10e8888abcd99yyyzzz85a5").expect("a key");
+        mac.update(format!("v0:{at}:{body}").as_bytes());
+        let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("v0={hex}")
+    }
 }

@@ -14,6 +14,7 @@ use contract::{
     seams::{ByteStream, PartFile},
 };
 use futures_util::StreamExt;
+use reqwest_of_teloxide::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -59,8 +60,12 @@ impl Api {
             ));
         }
         let url = api_url.map(|url| url.trim_end_matches('/'));
-        let mut client =
-            teloxide::net::default_reqwest_settings().connect_timeout(CONNECT).timeout(LONGEST).pool_idle_timeout(IDLE);
+        let mut client = teloxide::net::default_reqwest_settings()
+            .connect_timeout(CONNECT)
+            .timeout(LONGEST)
+            .pool_idle_timeout(IDLE)
+            // The address holds the token, and would be told to wherever a redirect leads.
+            .redirect(Policy::none());
         if url.is_some_and(is_loopback) {
             client = client.no_proxy();
         }
@@ -141,13 +146,17 @@ impl Api {
             let words = format!("HTTP {status} without a readable answer");
             return Err(match status {
                 // Somebody on the way answered: a proxy, and not the platform, which knows nothing of it.
-                400..=499 if status != 413 && status != 429 => Problem::NotSent(words),
+                300..=499 if status != 413 && status != 429 => Problem::NotSent(words),
                 400..=599 => Problem::Refused { code: status.into(), words, retry_after: None, moved: None },
                 _ => Problem::Unsure(words),
             });
         };
-        if answer["ok"] == true {
-            return Ok(answer["result"].take());
+        match answer["ok"].as_bool() {
+            Some(true) => return Ok(answer["result"].take()),
+            Some(false) => {}
+            // JSON, but not the platform's.
+            None if (300..=499).contains(&status) => return Err(Problem::NotSent(format!("HTTP {status}"))),
+            None => return Err(Problem::Unsure("an answer without a result".into())),
         }
         let words = answer["description"].as_str().unwrap_or("no reason given");
         let waits = answer["parameters"]["retry_after"].as_u64().or_else(|| wait_in(words));
@@ -267,10 +276,41 @@ mod tests {
         assert!(matches!(api().read(502, b"<html>"), Err(Problem::Refused { code: 502, .. })));
         assert!(matches!(api().read(200, b"<html>"), Err(Problem::Unsure(_))));
         assert!(matches!(api().read(404, b"<html>"), Err(Problem::NotSent(_))), "no reason to stop");
+        assert!(matches!(api().read(302, b""), Err(Problem::NotSent(_))), "a redirect is not followed");
+        for strange in ["null", "[]", "{}", r#"{"ok":"yes"}"#] {
+            assert!(matches!(api().read(200, strange.as_bytes()), Err(Problem::Unsure(_))), "{strange}");
+            assert!(matches!(api().read(400, strange.as_bytes()), Err(Problem::NotSent(_))), "{strange}");
+        }
         assert!(
             matches!(api().read(413, b"<html>"), Err(Problem::Refused { code: 413, .. })),
             "no use in trying again"
         );
+    }
+
+    #[tokio::test]
+    async fn a_redirect_leads_nowhere_and_tells_nobody_the_token() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (here, elsewhere) =
+            tokio::join!(tokio::net::TcpListener::bind("127.0.0.1:0"), tokio::net::TcpListener::bind("127.0.0.1:0"));
+        let (here, elsewhere) = (here.unwrap(), elsewhere.unwrap());
+        let api = Api::new(&"7:SECRET".into(), Some(&format!("http://{}", here.local_addr().unwrap())))
+            .unwrap_or_else(|_| panic!("fine"));
+        let location = elsewhere.local_addr().unwrap();
+        let answers = async {
+            let (mut socket, _) = here.accept().await.unwrap();
+            let _ = socket.read(&mut [0; 4_096]).await.unwrap();
+            let answer = format!(
+                "HTTP/1.1 307 T\r\nlocation: http://{location}/x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        };
+        let body = Value::Object(Map::new());
+        tokio::select! {
+            ((), answer) = futures_util::future::join(answers, api.call("getMe", &body, PATIENCE)) => {
+                assert!(matches!(answer, Err(Problem::NotSent(_))), "{answer:?}");
+            }
+            _ = elsewhere.accept() => panic!("the redirect was followed"),
+        }
     }
 
     #[test]

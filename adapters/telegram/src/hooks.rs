@@ -1,6 +1,6 @@
 //! The address that Telegram posts updates to: who may, how much, and what it is answered.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -10,11 +10,14 @@ use axum::{
     routing::post,
 };
 use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
 
 use crate::{Mode, Telegram, lenient, mailbox::NotKept};
 
 /// The largest update; the platform's own are a tenth of it.
 const LARGEST: usize = 1 << 20;
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(10);
 const HEADER: &str = "x-telegram-bot-api-secret-token";
 const LONGEST_SECRET: usize = 256;
 
@@ -37,7 +40,8 @@ async fn receive(State(telegram): State<Arc<Telegram>>, request: Request) -> Sta
         tracing::error!(account, "an update is too large and is passed over");
         return StatusCode::OK;
     }
-    let Ok(body) = axum::body::to_bytes(Body::new(body), LARGEST).await else { return StatusCode::BAD_REQUEST };
+    let arriving = timeout(BODY_TIME, axum::body::to_bytes(Body::new(body), LARGEST));
+    let Ok(Ok(body)) = arriving.await else { return StatusCode::BAD_REQUEST };
     let update = lenient::update(&String::from_utf8_lossy(&body));
     if update["update_id"].as_i64().is_none() {
         tracing::error!(account, bytes = body.len(), "what was posted is no update and is passed over");

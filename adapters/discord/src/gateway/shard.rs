@@ -29,6 +29,8 @@ use crate::{Discord, answers, intake::Intake, random};
 const QUEUE: usize = 1_000;
 /// Interactions at work.
 const MOST_INTERACTIONS: usize = 500;
+/// Connections in a row after which their session is given up, should it be what cannot be borne.
+const PANICS: u32 = 3;
 /// How often it is looked whether there is room.
 const ROOM: Duration = Duration::from_millis(500);
 /// How long the last things may take once we are to stop.
@@ -120,9 +122,19 @@ impl Live<'_> {
             // The sender lives as long as we do.
             let _ = holds.wait_for(|holds| *holds).await;
             let ended = tokio::select! {
-                ended = self.connection() => ended,
-                _ = holds.wait_for(|holds| !holds) => Ended::Another,
+                ended = AssertUnwindSafe(self.connection()).catch_unwind() => ended,
+                _ = holds.wait_for(|holds| !holds) => Ok(Ended::Another),
             };
+            // Whatever the library made of what it was sent: one frame must not silence a bot for ever.
+            let ended = ended.unwrap_or_else(|_| {
+                tracing::error!(account = self.shard.discord.account, "a connection ended by a panic");
+                match self.failures {
+                    // A session brings again what was not received.
+                    PANICS.. => self.shard.memory.forget(),
+                    _ => self.shard.memory.go_to_the_front(),
+                }
+                Ended::Again(self.pause("what the gateway sends cannot be read"))
+            });
             match ended {
                 Ended::Fatal(stopped) => return Err(stopped),
                 Ended::Again(wait) => sleep(wait).await,

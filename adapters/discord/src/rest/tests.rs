@@ -33,6 +33,14 @@ async fn the_token_is_in_no_error() {
 }
 
 #[test]
+fn a_redirect_is_not_followed_and_nothing_was_sent() {
+    for answer in [None, Some(json!({"message": "moved"}))] {
+        let problem = rest().problem(302, &HeaderMap::new(), answer.as_ref(), &limits::route("GET", "/users/@me"));
+        assert!(matches!(problem, Problem::NotSent(_)), "{problem:?}");
+    }
+}
+
+#[test]
 fn an_error_is_told_with_the_place_where_it_was_found() {
     let answer = json!({"message": "Invalid Form Body", "code": 50035, "errors": {"embeds": {"0": {"title":
         {"_errors": [{"code": "X", "message": "Must be 256 or fewer in length."}]}}}}});

@@ -39,6 +39,8 @@ const UNSURE_WAITS: [u32; 2] = [20, 100];
 const DETOURS_MAX: u32 = 4;
 /// In the key of what is sent beside the part `n`.
 const BESIDE: u32 = 1 << 31;
+/// The longest wait that is believed: then it is asked again.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3_600);
 /// A longer wait is said to operators.
 const LONG_WAIT: Duration = Duration::from_secs(60);
 
@@ -192,7 +194,7 @@ fn for_everyone(reply: &Reply) -> Reply {
 }
 
 async fn wait(inner: &Arc<Inner>, job: &mut Job, n: u32, scope: Scope, until: SystemTime) -> Result<(), Stop> {
-    let wait = until.duration_since(SystemTime::now()).unwrap_or_default();
+    let wait = until.duration_since(SystemTime::now()).unwrap_or_default().min(LONGEST_WAIT);
     if scope == Scope::Account {
         inner.deliveries.hold_account(&job.delivery.to, Instant::now() + wait);
     }

@@ -146,6 +146,11 @@ impl Adapter {
         }
     }
 
+    /// Until it says how it fares itself, it does not hear anything yet.
+    pub fn begins(&self, health: &Health) {
+        health.set(&format!("{}/{}", self.platform, self.name), Condition::Degraded("is connecting".into()));
+    }
+
     /// Runs until shutdown. An end that nobody asked for, also a crash, is a condition that operators see.
     pub async fn run(self, core: Core, shutdown: CancellationToken) {
         let health = core.health.clone();

@@ -155,6 +155,7 @@ impl Running {
     pub fn start(&self) {
         self.gateway.start();
         for adapter in &self.connected {
+            adapter.begins(&self.gateway.health());
             let (core, shutdown) = (self.gateway.core(), self.intake.clone());
             self.adapters.spawn(adapter.clone().run(core, shutdown));
             let (adapter, health, shutdown) = (adapter.clone(), self.gateway.health(), self.intake.clone());
