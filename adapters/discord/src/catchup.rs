@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     inbound::{self, Context, made_at_ms, text},
-    intake::Intake,
+    intake::{Intake, Words},
 };
 
 /// Messages of one channel that are looked up.
@@ -21,8 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Intake<'_> {
     /// What a guild's channels say of their newest messages tells where something was missed.
-    pub(crate) async fn catch_up_guild(&self, guild: &Value) {
-        let Some(id) = text(guild, "id") else { return };
+    pub(crate) async fn catch_up_guild(&self, guild: &Value) -> Vec<Words> {
+        let mut said = Vec::new();
+        let Some(id) = text(guild, "id") else { return said };
         let each = |key: &str| guild[key].as_array().into_iter().flatten();
         for channel in each("channels").chain(each("threads")) {
             let Some(channel_id) = text(channel, "id") else { continue };
@@ -30,15 +31,18 @@ impl Intake<'_> {
             let newest = text(channel, "last_message_id");
             let is_new = newest.and_then(|newest| newest.parse().ok()).is_some_and(|newest: u64| newest > seen.message);
             if is_new && newest.is_some_and(|newest| self.is_recent(newest)) {
-                self.catch_up(channel_id, Some(id), seen.message).await;
+                said.extend(self.catch_up(channel_id, Some(id), seen.message).await);
             }
         }
+        said
     }
 
-    pub(crate) async fn catch_up_direct(&self) {
+    pub(crate) async fn catch_up_direct(&self) -> Vec<Words> {
+        let mut said = Vec::new();
         for (channel, seen) in self.memory.missed_directly(MOST_DIRECT) {
-            self.catch_up(&channel, None, seen.message).await;
+            said.extend(self.catch_up(&channel, None, seen.message).await);
         }
+        said
     }
 
     fn is_recent(&self, id: &str) -> bool {
@@ -47,12 +51,13 @@ impl Intake<'_> {
         made_at_ms(id).is_some_and(|at| u128::from(at) + window >= now)
     }
 
-    async fn catch_up(&self, channel: &str, guild: Option<&str>, after: u64) {
+    /// What is to be said at once to what was missed.
+    async fn catch_up(&self, channel: &str, guild: Option<&str>, after: u64) -> Vec<Words> {
         let rest = &self.discord.rest;
         let path = format!("/channels/{channel}/messages?after={after}&limit={MOST}");
         let mut missed = match rest.patiently(Method::GET, &path, None, PATIENCE).await {
             Ok(Value::Array(missed)) => missed,
-            Ok(_) => return,
+            Ok(_) => return Vec::new(),
             Err(problem) => {
                 tracing::warn!(
                     account = self.discord.account,
@@ -60,7 +65,7 @@ impl Intake<'_> {
                     ?problem,
                     "what was missed could not be looked up"
                 );
-                return;
+                return Vec::new();
             }
         };
         missed.retain(|message| text(message, "id").is_some_and(|id| self.is_recent(id)));
@@ -68,10 +73,12 @@ impl Intake<'_> {
         if !missed.is_empty() {
             tracing::info!(account = self.discord.account, channel, count = missed.len(), "catches up what was missed");
         }
+        let mut said = Vec::new();
         for mut message in missed {
             self.complete(&mut message, guild).await;
-            self.hear("MESSAGE_CREATE", &message).await;
+            said.extend(self.hear("MESSAGE_CREATE", &message).await);
         }
+        said
     }
 
     /// A message that is looked up says less than its event would: neither the guild nor the sender's roles.

@@ -61,9 +61,10 @@ impl<'a> Intake<'a> {
     async fn take(&self, batch: Vec<Event>) -> Vec<Words> {
         let mut lanes: Vec<Vec<Event>> = Vec::new();
         let mut lane_of: HashMap<String, usize> = HashMap::new();
+        let mut said = Vec::new();
         for event in batch {
             if !event.name.starts_with("MESSAGE_") {
-                self.learn(&event).await;
+                said.extend(self.learn(&event).await);
                 self.memory.done(&event);
                 continue;
             }
@@ -82,11 +83,12 @@ impl<'a> Intake<'a> {
             }
             said
         });
-        join_all(heard).await.into_iter().flatten().collect()
+        said.extend(join_all(heard).await.into_iter().flatten());
+        said
     }
 
     /// What an event tells of places; where something was missed there, it is caught up before what follows.
-    async fn learn(&self, event: &Event) {
+    async fn learn(&self, event: &Event) -> Vec<Words> {
         let places = &self.discord.places;
         places.learn(&event.name, &event.data, self.discord.user());
         match event.name.as_str() {
@@ -94,9 +96,9 @@ impl<'a> Intake<'a> {
             "READY" => {
                 let guilds = event.data["guilds"].as_array().into_iter().flatten();
                 guilds.filter_map(|guild| inbound::text(guild, "id")).for_each(|id| places.name_guild(id));
-                self.catch_up_direct().await;
+                self.catch_up_direct().await
             }
-            _ => {}
+            _ => Vec::new(),
         }
     }
 

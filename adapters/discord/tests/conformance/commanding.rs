@@ -167,7 +167,7 @@ async fn values_are_offered_while_they_are_typed() {
         serde_json::to_value(offered).unwrap()["choices"].clone()
     };
     assert_eq!(offered("ann").await[0], json!({"name": "ann:order_query:city:city 2", "value": "city 2"}));
-    assert_eq!(offered(STRANGER).await, json!([]), "who is not heard is offered nothing");
+    assert_eq!(offered(fake::STRANGER).await, json!([]), "who is not heard is offered nothing");
     stage.end().await;
 }
 
