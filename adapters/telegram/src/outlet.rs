@@ -132,6 +132,19 @@ impl Telegram {
         self.sent(chat, &answer, IS_FILE)
     }
 
+    /// A word that is no answer, said to a message: in a group it notifies nobody. Best effort: what must arrive goes
+    /// through the delivery.
+    pub(crate) async fn murmur(&self, to: &Address, words: &str) {
+        let Ok(chat) = self.chat(to) else { return };
+        let message = SendMessage::new(ChatId(chat), words)
+            .link_preview_options(without_preview())
+            .disable_notification(!to.direct);
+        let body = with(&message, place(to, true));
+        if let Err(cause) = self.api.call("sendMessage", &body, crate::api::PATIENCE).await {
+            tracing::debug!(account = self.account, ?cause, "a word was not said");
+        }
+    }
+
     fn sent(&self, chat: i64, answer: &Value, kind: &str) -> Result<Receipt, Problem> {
         let receipt = receipt(answer, kind)?;
         if let Ok(message) = receipt.message.parse() {

@@ -8,9 +8,7 @@ use std::{
     time::Duration,
 };
 
-use contract::{
-    Accepted, Address, Audience, Core, DeliveryKey, Heard, Kind, Message, Op, Outlet, Part, StoreDown, TurnId, text,
-};
+use contract::{Accepted, Address, Core, Heard, Kind, Message, StoreDown, text};
 use futures_util::future::join_all;
 use serde_json::Value;
 use teloxide::{
@@ -30,6 +28,7 @@ const MOST_ANSWERS: usize = 64;
 /// How often longer than its usual wait something that keeps growing is waited for.
 const MOST_WAITS: u32 = 10;
 const LONGEST_ANSWER: usize = 200;
+const LONGEST_WORDS: usize = 1_000;
 
 /// How far a batch came.
 pub(crate) enum Taken {
@@ -262,23 +261,9 @@ impl Intake {
         .await;
     }
 
-    /// Best effort: what must arrive goes through the delivery.
     async fn say(&mut self, to: Address, words: String) {
         let telegram = self.telegram.clone();
-        self.start(async move {
-            let part = Part {
-                body: String::new(),
-                plain: text::cut(&words, 1_000),
-                buttons: Vec::new(),
-                files: Vec::new(),
-                audience: Audience::Everyone,
-            };
-            let key = DeliveryKey { turn: TurnId::new(), n: 0, part: 0 };
-            if let Err(cause) = telegram.send(&to, Op::Post(&part), &key).await {
-                tracing::debug!(account = telegram.account, %cause, "a word was not said");
-            }
-        })
-        .await;
+        self.start(async move { telegram.murmur(&to, &text::cut(&words, LONGEST_WORDS)).await }).await;
     }
 
     async fn start(&mut self, work: impl Future<Output = ()> + Send + 'static) {
