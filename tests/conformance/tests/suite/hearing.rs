@@ -260,10 +260,8 @@ async fn what_cannot_be_read_is_skipped_and_the_rest_lives(platform: Platform) {
 async fn every_public_payload_does_no_harm(platform: Platform) {
     let folder =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(platform.as_str());
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        println!("no payloads: {} is not there", folder.display());
-        return;
-    };
+    // They are not part of this repository: where they are not, there is nothing to hand over.
+    let Ok(files) = std::fs::read_dir(&folder) else { return };
     let mut stage = Stage::new(platform).await;
     let mut handed = 0;
     for file in files.flatten().filter(|file| file.path().extension().is_some_and(|end| end == "json")) {
