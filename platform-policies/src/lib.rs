@@ -21,7 +21,7 @@ mod verdict;
 
 pub use compiled::{Compiled, ToolFacts};
 pub use load::{Loaded, Policies};
-pub use manner::{Admission, Detail, ExecutionMode, Gate, Gating, Limits, Manner, Mentions, Replies};
+pub use manner::{Admission, Detail, ExecutionMode, Gate, Gating, Hearing, Limits, Manner, Mentions, Replies};
 pub use permit::{Permit, Rights, permit, permit_in};
 pub use set::ToolSet;
 pub use source::Source;

@@ -83,6 +83,37 @@ impl Gating {
         };
         if heard { Admission::Heard } else { Admission::NotHeard }
     }
+
+    /// When somebody's messages are for us, for whoever asks beforehand.
+    pub fn hearing(&self, direct: bool) -> Hearing {
+        match (self.admission(direct, false), self.admission(direct, true)) {
+            (Admission::Heard, _) => Hearing::Always,
+            (_, Admission::Heard) => Hearing::Addressed,
+            (_, Admission::IfPaired) => Hearing::Paired,
+            (_, Admission::NotHeard) => Hearing::Never,
+        }
+    }
+}
+
+/// When messages of somebody are heard in one kind of conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hearing {
+    Always,
+    Addressed,
+    /// Once an operator has let the sender in.
+    Paired,
+    Never,
+}
+
+impl Hearing {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::Addressed => "addressed",
+            Self::Paired => "paired",
+            Self::Never => "never",
+        }
+    }
 }
 
 /// What the gate says of a message.

@@ -144,6 +144,10 @@ fn with(first: Value, rest: Value) -> Value {
     all.into()
 }
 
+fn hearing() -> Value {
+    json!({ "type": "string", "enum": ["always", "addressed", "paired", "never"] })
+}
+
 fn schemas() -> Value {
     let text = || json!({ "type": "string" });
     let number = || json!({ "type": "integer" });
@@ -188,6 +192,8 @@ fn schemas() -> Value {
                 "layer": text(), "allowed": { "type": "boolean" }, "rule": text(), "file": text(),
                 "line": { "type": "integer", "description": "0 where no file says it" } } } },
             "nearest": { "type": ["string", "null"], "description": "the tool that was perhaps meant" },
+            "heard": { "type": ["object", "null"], "description": "when messages of this sender are heard; on chat platforms",
+                "properties": { "groups": hearing(), "direct": hearing(), "bots": { "type": "boolean" } } },
         } },
         "Pairings": { "type": "object", "properties": {
             "people": { "type": "array", "items": { "$ref": "#/components/schemas/Paired" } },

@@ -72,12 +72,18 @@ pub async fn explain(
                     "file": verdict.file, "line": verdict.line })
         })
         .collect();
+    let gating = app.gateway.gating(&caller);
+    // Who asks over a program is heard by their token.
+    let heard = (!caller.platform.is_pull()).then(|| {
+        json!({ "groups": gating.hearing(false).as_str(), "direct": gating.hearing(true).as_str(), "bots": gating.bots })
+    });
     let answer = json!({
         "tool": tool,
         "allowed": verdicts.iter().all(|verdict| verdict.allowed),
         "platform": caller.platform.as_str(),
         "tenant": caller.tenant,
         "layers": layers,
+        "heard": heard,
         "nearest": app.gateway.nearest(&tool),
     });
     Ok(Json(answer).into_response())

@@ -15,7 +15,7 @@ use contract::{
     records::{Record, Stores, ToolStats, TurnLine, TurnQuery},
 };
 use futures_util::StreamExt;
-use policies::{Rule, Verdict};
+use policies::{Gating, Rule, Verdict};
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -228,6 +228,11 @@ impl Gateway {
     /// What every layer says of a call, in order; all must allow it.
     pub fn explain(&self, caller: &Caller, tool: &str) -> Vec<Verdict> {
         self.inner.snapshot.load().policies.explain(caller, tool)
+    }
+
+    /// Whose messages are heard where this caller is, and whether theirs are.
+    pub fn gating(&self, caller: &Caller) -> Gating {
+        self.inner.snapshot.load().policies.manner(caller).gating
     }
 
     /// The registered tool whose name is nearest to one that is not known. For operators: policy is not asked.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use policies::{Admission, ExecutionMode, Gate, Limits};
+use policies::{Admission, ExecutionMode, Gate, Hearing, Limits};
 
 use crate::{caller, compile};
 
@@ -96,6 +96,12 @@ fn pairing_hears_the_list_and_asks_others_who_address_us() {
     assert_eq!(admission("web id:U2", false, true), Admission::IfPaired);
     assert_eq!(admission("web id:U2", false, false), Admission::NotHeard);
     assert_eq!(policies.manner(&caller("web")).gating.bot_turns, 2);
+    let hearing = |who, direct| policies.manner(&caller(who)).gating.hearing(direct);
+    assert_eq!((hearing("web id:U1", false), hearing("web id:U2", false)), (Hearing::Addressed, Hearing::Paired));
+    // Where no rule speaks, and where one shuts all out.
+    assert_eq!((hearing("slack", false), hearing("slack", true)), (Hearing::Addressed, Hearing::Always));
+    let shut = compile("# web.yaml\nplatform: web\ngating: { groups: nobody }\n").manner(&caller("web")).gating;
+    assert_eq!((shut.hearing(false), shut.hearing(true)), (Hearing::Never, Hearing::Always));
 }
 
 #[test]

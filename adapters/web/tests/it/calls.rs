@@ -131,6 +131,9 @@ async fn an_operator_is_told_which_rule_of_which_file_refuses() {
     assert_eq!(refusing.len(), 1, "{answer}");
     assert_eq!((&refusing[0]["layer"], &refusing[0]["file"]), (&json!("platform"), &json!("api.yaml")));
     assert!(refusing[0]["line"].as_u64().is_some_and(|line| line > 0));
+    assert_eq!(answer["heard"], Value::Null, "a program is heard by its token");
+    let (_, chat) = world.get("/v1/policies/explain?platform=slack&tool=sleep&sender=7", Some(ADMIN)).await;
+    assert_eq!(chat["heard"], json!({ "groups": "addressed", "direct": "always", "bots": false }));
     let (_, unknown) = world.get("/v1/policies/explain?tool=slep", Some(ADMIN)).await;
     assert_eq!((&unknown["allowed"], &unknown["nearest"]), (&json!(false), &json!("sleep")));
     let (_, rules) = world.get("/v1/policies?platform=api", Some(ADMIN)).await;

@@ -82,8 +82,13 @@ pub(super) fn explained(config: &Config, tool: &str, who: &Who) -> Said {
         Ok(usable) => usable,
         Err(said) => return said,
     };
-    let Caller { platform, tenant, .. } = &caller(who, &compiled);
-    let verdicts = compiled.explain(&caller(who, &compiled), tool);
+    let caller = caller(who, &compiled);
+    let Caller { platform, tenant, .. } = &caller;
+    let verdicts = compiled.explain(&caller, tool);
+    let gating = compiled.manner(&caller).gating;
+    let heard = (!platform.is_pull()).then(|| {
+        json!({ "groups": gating.hearing(false).as_str(), "direct": gating.hearing(true).as_str(), "bots": gating.bots })
+    });
     let layer = |verdict: &Verdict| {
         let Verdict { layer, allowed, rule, file, line } = verdict;
         json!({ "layer": layer.as_str(), "allowed": allowed, "rule": rule, "file": file, "line": line })
@@ -93,6 +98,7 @@ pub(super) fn explained(config: &Config, tool: &str, who: &Who) -> Said {
     let json = json!({
         "tool": tool, "allowed": verdicts.iter().all(|verdict| verdict.allowed), "platform": platform.as_str(),
         "tenant": tenant, "layers": verdicts.iter().map(layer).collect::<Vec<_>>(), "nearest": near,
+        "heard": heard,
     });
     explained_said(json, who, FILES)
 }
@@ -112,10 +118,24 @@ fn explained_said(mut json: Value, who: &Who, from: &str) -> Said {
     let table = table::draw(&[text("layer"), text("says"), text("rule"), text("where")], rows, "no layer speaks");
     let mut lines = vec![table, String::new()];
     lines.push(format!("{} is {} for {}", word(&json, "tool"), says(&json), described(who, &json)));
+    lines.extend(heard(&json["heard"]));
     lines.extend(json["nearest"].as_str().map(|near| format!("did you mean '{near}'?")));
     lines.push(source(from).to_owned());
     json["from"] = from.into();
     Said::told(lines.join("\n"), json)
+}
+
+/// When what this person writes is heard; nothing where an older gateway does not say it, or a program asks.
+fn heard(heard: &Value) -> Option<String> {
+    let when = |key: &str| match heard[key].as_str()? {
+        "addressed" => Some("when addressed"),
+        "paired" => Some("once an operator lets them in (pairing)"),
+        "always" => Some("always"),
+        "never" => Some("never"),
+        _ => None,
+    };
+    let bots = if heard["bots"] == true { "; so are bots" } else { "" };
+    Some(format!("their messages are heard: in groups {}, directly {}{bots}", when("groups")?, when("direct")?))
 }
 
 fn source(from: &str) -> &'static str {

@@ -8,32 +8,34 @@ fn an_explanation_names_layer_rule_file_and_line() {
     folder.check(
         &policy::explained(&folder.config(), "weather", &on_telegram("8")),
         expect![[r#"
-        LAYER         SAYS     RULE                                         WHERE
-        published     allowed  the tool is published                        (built in)
-        platform      refused  only: tool:weather does not name the caller  platform-policies/telegram.yaml:4
-        tenant        allowed  no rule for tenant 'default'                 (built in)
-        conversation  allowed  no rule for this conversation                (built in)
-        session       allowed  everything is mounted                        (built in)
-        sender        allowed  no rule for this sender                      (built in)
-        approval      allowed  no approval is asked                         (built in)
-        availability  allowed  the tool is available                        (built in)
+            LAYER         SAYS     RULE                                         WHERE
+            published     allowed  the tool is published                        (built in)
+            platform      refused  only: tool:weather does not name the caller  platform-policies/telegram.yaml:4
+            tenant        allowed  no rule for tenant 'default'                 (built in)
+            conversation  allowed  no rule for this conversation                (built in)
+            session       allowed  everything is mounted                        (built in)
+            sender        allowed  no rule for this sender                      (built in)
+            approval      allowed  no approval is asked                         (built in)
+            availability  allowed  the tool is available                        (built in)
 
-        weather is refused for '8' on telegram, tenant default
-        as the files here say, not a running gateway
-    "#]],
+            weather is refused for '8' on telegram, tenant default
+            their messages are heard: in groups when addressed, directly always
+            as the files here say, not a running gateway
+        "#]],
     );
     let said = policy::explained(&folder.config(), "weather", &on_telegram("7"));
     assert_eq!(said.json["allowed"], true);
     folder.check(
         &policy::explained(&folder.config(), "wether", &on_telegram("7")),
         expect![[r#"
-        LAYER      SAYS     RULE                   WHERE
-        published  refused  no tool has this name  (built in)
+            LAYER      SAYS     RULE                   WHERE
+            published  refused  no tool has this name  (built in)
 
-        wether is refused for '7' on telegram, tenant default
-        did you mean 'weather'?
-        as the files here say, not a running gateway
-    "#]],
+            wether is refused for '7' on telegram, tenant default
+            their messages are heard: in groups when addressed, directly always
+            did you mean 'weather'?
+            as the files here say, not a running gateway
+        "#]],
     );
 }
 
