@@ -4,7 +4,11 @@
 
 mod calls;
 mod figures;
+mod hooks;
 mod http;
+mod idle;
+mod inbound;
+mod load;
 mod nowhere;
 mod outlet;
 mod rendering;
@@ -23,6 +27,9 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime of two threads can be made");
+    if wanted.iter().any(|word| word == idle::SERVE) {
+        return runtime.block_on(idle::serve());
+    }
     println!("{:<58} {:>12} {:>12} {:>12}", "", "p50", "p99", "per second");
     if wants("calls") {
         runtime.block_on(calls::run());
@@ -35,5 +42,15 @@ fn main() {
     }
     if wants("rendering") {
         rendering::run();
+    }
+    if wants("inbound") {
+        inbound::run();
+    }
+    if wants("hooks") {
+        runtime.block_on(hooks::run());
+    }
+    // In a process of its own: memory that others have left is not ours to count.
+    if wanted.iter().any(|word| word == "idle") {
+        runtime.block_on(idle::run());
     }
 }

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-const HOW: &str = "week --platform discord|telegram|slack [--reconnects 1000] [--people 8]";
+const HOW: &str = "week --platform discord|telegram|slack [--reconnects 1000] [--people 20]";
 
 /// A reconnect that takes longer is worth a line.
 const SLOW: Duration = Duration::from_secs(8);
@@ -35,7 +35,9 @@ async fn main() {
     let platform: Platform = option("--platform").and_then(|name| name.parse().ok()).expect(HOW);
     match option("--on") {
         Some(url) => serve(platform, url).await,
-        None => live(Week { platform, reconnects: number("--reconnects", 1_000), people: number("--people", 8) }).await,
+        None => {
+            live(Week { platform, reconnects: number("--reconnects", 1_000), people: number("--people", 20) }).await
+        }
     }
 }
 

@@ -39,6 +39,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     // Independent of what it tests: it shares no parsing and no rendering with the adapters.
     ("sim", &[]),
+    ("fake", &["contract"]),
     ("testkit", &["contract", "policies", "tools", "endpoints", "dispatch", "store"]),
     (
         "conformance",
@@ -59,6 +60,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "slack",
             "web",
             "sim",
+            "conformance",
             "testkit",
             "words",
         ],
