@@ -9,8 +9,8 @@ use super::MOST_TEXT;
 
 /// Invisible; keeps two marks from being read as one.
 const SEPARATOR: char = '\u{200B}';
-/// The longest name of an emoji that is looked for behind a colon.
-const LONGEST_EMOJI: usize = 40;
+/// The longest name of an emoji that is looked for behind a colon: those of two people with a tone of skin each are the longest.
+const LONGEST_EMOJI: usize = 80;
 /// Deeper headings are bold text.
 pub(super) const DEEPEST_HEADING: u8 = 3;
 

@@ -180,7 +180,8 @@ impl Read {
         let name = &inner[..end];
         let is_known =
             name == "100" || name == "1234" || name.contains(|c: char| c.is_ascii_alphabetic() || "+-_".contains(c));
-        if is_known && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+-".contains(&b)) {
+        // None is longer.
+        if is_known && name.len() <= 80 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_+-".contains(&b)) {
             self.surprises.push(format!("a picture: :{}:", &inner[..end]));
         }
         for (mark, name) in [("__", "underlined"), ("||", "spoiler")] {

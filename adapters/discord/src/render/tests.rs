@@ -80,6 +80,14 @@ fn what_is_text_is_escaped_and_styles_do_not_run_together() {
 }
 
 #[test]
+fn the_longest_names_of_emoji_make_no_picture() {
+    check(
+        ":people_holding_hands_medium_light_skin_tone_medium_dark_skin_tone: and 12:30:45",
+        expect![[r"\:people\_holding\_hands\_medium\_light\_skin\_tone\_medium\_dark\_skin\_tone: and 12:30:45"]],
+    );
+}
+
+#[test]
 fn a_link_leads_to_pages_only_and_makes_no_preview() {
     check(
         "[t](https://e.test/a(b)) [a [b]](https://e.test) [https://x.test](https://e.test) https://e.test/a_b. [j](javascript:x)",

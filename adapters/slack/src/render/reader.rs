@@ -144,7 +144,8 @@ impl Read {
             "link" => {
                 fields(inline, &["url", "text", "style"])?;
                 let is_link = inline["url"].as_str().is_some_and(|url| {
-                    url.starts_with("http") || url.starts_with("mailto:") || url.starts_with("HTTP")
+                    let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
+                    matches!(scheme.as_str(), "http" | "https" | "mailto")
                 });
                 if !is_link {
                     return Err(format!("a link: {inline}"));
