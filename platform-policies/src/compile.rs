@@ -12,20 +12,27 @@ use crate::{
 };
 
 impl Policies {
-    /// Binds the rules to tools. A toolset or tool that does not exist is an error where it is allowed and a warning
-    /// where it is denied, approved or kept for some; warnings are given beside the result.
+    /// Binds the rules to tools. A toolset or tool that does not exist is an error where it is allowed, and where it is
+    /// denied, approved or kept for some while a known name is near: a slip there would leave the tool meant to
+    /// everybody. With nothing near it is a warning, since a tool may be removed before its rules; warnings are given
+    /// beside the result.
     pub fn compile(&self, tools: &[ToolFacts]) -> Result<(Compiled, Vec<Finding>), Vec<Finding>> {
         let tools = by_name(tools);
-        let (errors, warnings) = self.unknown_names(&tools);
-        if errors.is_empty() { Ok(self.bind(tools, warnings)) } else { Err(errors) }
+        let Unknown { allowed, slips, restricted } = self.unknown_names(&tools, &[]);
+        let errors = [allowed, slips].concat();
+        if errors.is_empty() { Ok(self.bind(tools, restricted)) } else { Err(errors) }
     }
 
-    /// [`Policies::compile`] while some tools are quarantined: an allowed name that is missing may be one of theirs, so
-    /// it is a warning. It allows nothing, and the other tools stay offered.
-    pub fn compile_with_quarantine(&self, tools: &[ToolFacts]) -> (Compiled, Vec<Finding>) {
+    /// [`Policies::compile`] while some tools are quarantined: an allowed name that is missing may be one of theirs, or
+    /// of their toolsets, so it is a warning. It allows nothing, and the other tools stay offered.
+    pub fn compile_with_quarantine(
+        &self,
+        tools: &[ToolFacts],
+        quarantined: &[&str],
+    ) -> Result<(Compiled, Vec<Finding>), Vec<Finding>> {
         let tools = by_name(tools);
-        let (errors, warnings) = self.unknown_names(&tools);
-        self.bind(tools, [errors, warnings].concat())
+        let Unknown { allowed, slips, restricted } = self.unknown_names(&tools, quarantined);
+        if slips.is_empty() { Ok(self.bind(tools, [allowed, restricted].concat())) } else { Err(slips) }
     }
 
     fn bind(&self, tools: Vec<ToolFacts>, mut warnings: Vec<Finding>) -> (Compiled, Vec<Finding>) {
@@ -58,13 +65,22 @@ impl Policies {
         sets.flat_map(RuleSet::blocks)
     }
 
-    fn unknown_names(&self, tools: &[ToolFacts]) -> (Vec<Finding>, Vec<Finding>) {
-        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+    fn unknown_names(&self, tools: &[ToolFacts], quarantined: &[&str]) -> Unknown {
+        let mut found = Unknown::default();
+        let look = |mark: &Mark| unknown(mark, tools, quarantined);
         for block in self.blocks() {
-            errors.extend(block.allow.iter().flat_map(|allow| &allow.marks).filter_map(|mark| unknown(mark, tools)));
-            warnings.extend(restrictions(block).filter_map(|mark| unknown(mark, tools)));
+            found.allowed.extend(block.allow.iter().flat_map(|allow| &allow.marks).filter_map(look));
+            for mark in restrictions(block) {
+                let Some(finding) = look(mark) else { continue };
+                // The toolset of a quarantined tool is not known: what looks like a slip may be its name.
+                let is_sure = mark.what == What::Tool || quarantined.is_empty();
+                match finding.hint.is_some() && is_sure {
+                    true => found.slips.push(finding),
+                    false => found.restricted.push(finding),
+                }
+            }
         }
-        (errors, warnings)
+        found
     }
 
     fn undeclared_labels(&self, tools: &[ToolFacts]) -> Vec<Finding> {
@@ -79,6 +95,16 @@ impl Policies {
         }
         found
     }
+}
+
+/// Names in rules that no tool or toolset has.
+#[derive(Default)]
+struct Unknown {
+    allowed: Vec<Finding>,
+    /// Denied, approved or kept for some, with a known name near.
+    slips: Vec<Finding>,
+    /// The same with nothing near.
+    restricted: Vec<Finding>,
 }
 
 fn by_name(tools: &[ToolFacts]) -> Vec<ToolFacts> {
@@ -112,10 +138,10 @@ fn restrictions(block: &Block) -> impl Iterator<Item = &Mark> {
 /// The toolset that every installation has, with or without tools in it.
 const DEFAULT_TOOLSET: &str = "default";
 
-fn unknown(mark: &Mark, tools: &[ToolFacts]) -> Option<Finding> {
+fn unknown(mark: &Mark, tools: &[ToolFacts], quarantined: &[&str]) -> Option<Finding> {
     let known: Vec<&str> = match mark.what {
         What::Label => return None,
-        What::Tool => tools.iter().map(|tool| &*tool.name).collect(),
+        What::Tool => tools.iter().map(|tool| &*tool.name).chain(quarantined.iter().copied()).collect(),
         What::Toolset => tools.iter().map(|tool| &*tool.toolset).chain([DEFAULT_TOOLSET]).collect(),
     };
     if known.contains(&mark.name.as_str()) {

@@ -1,6 +1,9 @@
 //! Tools and policies as files hold them, brought together: what `up`, `check` and the commands that look begin with.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use policies::{Compiled, Policies, Source};
 use tools::Registry;
@@ -99,7 +102,7 @@ impl Sources {
         let facts = self.tools.facts();
         let compiled = match self.tools.quarantined().is_empty() {
             true => policies.compile(&facts),
-            false => Ok(policies.compile_with_quarantine(&facts)),
+            false => policies.compile_with_quarantine(&facts, &out_of_order(&self.tools)),
         };
         match compiled {
             Ok((compiled, warnings)) => {
@@ -110,6 +113,12 @@ impl Sources {
         }
         self.policies = Some(policies);
     }
+}
+
+/// What quarantined tools may be called in rules: one whose name cannot be read goes by its file's.
+fn out_of_order(tools: &tools::Snapshot) -> Vec<&str> {
+    let stem = |file| Path::new(file).file_stem().and_then(|stem| stem.to_str());
+    tools.quarantined().iter().flat_map(|tool| [Some(tool.name.as_str()), stem(&tool.file)]).flatten().collect()
 }
 
 #[cfg(test)]

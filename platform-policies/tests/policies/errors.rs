@@ -73,18 +73,38 @@ fn what_is_denied_need_not_exist() {
         r#"
 # web.yaml
 platform: web
-toolsets: { deny: [shel, browser] }
-tools: { deny: [order_refunds] }
-only: { "tool:order_qery": [] }
+toolsets: { deny: [browser] }
+tools: { deny: [long_gone] }
+only: { "tool:archive": [] }
 approve: { nothing: {} }
 "#,
         expect![[r#"
             warning: web.yaml:6:1: an approval is not active in this version: every call that needs one is refused
-            warning: web.yaml:3:20: unknown toolset 'shel': did you mean 'shell'?
-            warning: web.yaml:3:26: unknown toolset 'browser'
-            warning: web.yaml:4:17: unknown tool 'order_refunds': did you mean 'order_refund'?
+            warning: web.yaml:3:20: unknown toolset 'browser'
+            warning: web.yaml:4:17: unknown tool 'long_gone'
             warning: web.yaml:6:12: unknown tool 'nothing'
-            warning: web.yaml:5:9: unknown tool 'order_qery': did you mean 'order_query'?
+            warning: web.yaml:5:9: unknown tool 'archive'
+        "#]],
+    );
+}
+
+#[test]
+fn a_slip_in_a_restriction_is_an_error() {
+    wrong(
+        r#"
+# web.yaml
+platform: web
+toolsets: { deny: [shel] }
+tools: { deny: [order_refunds, long_gone] }
+only: { "tool:order_qery": [], "toolset:order": [] }
+approve: { send_mesage: {} }
+"#,
+        expect![[r#"
+            web.yaml:3:20: unknown toolset 'shel': did you mean 'shell'?
+            web.yaml:4:17: unknown tool 'order_refunds': did you mean 'order_refund'?
+            web.yaml:6:12: unknown tool 'send_mesage': did you mean 'send_message'?
+            web.yaml:5:9: unknown tool 'order_qery': did you mean 'order_query'?
+            web.yaml:5:32: unknown toolset 'order': did you mean 'orders'?
         "#]],
     );
 }
@@ -92,12 +112,28 @@ approve: { nothing: {} }
 #[test]
 fn a_quarantined_tool_takes_no_other_with_it() {
     let text = "# web.yaml\nplatform: web\ntoolsets: { allow: [weather, broken] }\n";
-    let (policies, warnings) = Policies::parse(&sources(text)).unwrap().policies.compile_with_quarantine(&tools());
+    let parsed = Policies::parse(&sources(text)).unwrap().policies;
+    let (policies, warnings) = parsed.compile_with_quarantine(&tools(), &["broken"]).unwrap();
     assert_eq!(view(&policies, "web"), "weather_query");
     expect![[r#"
         web.yaml:3:30: unknown toolset 'broken'
     "#]]
     .assert_eq(&lines(&warnings));
+}
+
+#[test]
+fn a_quarantined_name_is_known_and_a_slip_beside_it_is_not() {
+    let restricted = |name: &str| {
+        let text =
+            format!("# web.yaml\nplatform: web\ntoolsets: {{ allow: [weather] }}\ntools: {{ deny: [{name}] }}\n");
+        let parsed = Policies::parse(&sources(&text)).unwrap().policies;
+        parsed.compile_with_quarantine(&tools(), &["weather_queue"]).map(|(_, warnings)| lines(&warnings))
+    };
+    assert_eq!(restricted("weather_queue").unwrap(), "");
+    expect![[r#"
+        web.yaml:4:17: unknown tool 'weathr_queue': did you mean 'weather_queue'?
+    "#]]
+    .assert_eq(&lines(&restricted("weathr_queue").unwrap_err()));
 }
 
 #[test]
