@@ -1,9 +1,6 @@
 //! What the core asks back: a file's bytes, a person's roles.
 
-use std::io;
-
-use contract::{Caller, DeliveryError, FileRef, Source, Why, seams::ByteStream};
-use futures_util::{StreamExt, future};
+use contract::{Caller, DeliveryError, FileRef, Source, Why, capped, seams::ByteStream};
 use reqwest::Url;
 use serde_json::{Value, json};
 
@@ -44,7 +41,7 @@ impl Source for Discord {
             }
             Err(problem) => return Err(asked(problem)),
         };
-        Ok(capped(stream))
+        Ok(capped(stream, LARGEST))
     }
 
     /// The member's roles and the one that all of the guild have; none for who is not in it, or may not write there.
@@ -135,24 +132,6 @@ fn is_id(text: &str) -> bool {
 
 fn too_large() -> DeliveryError {
     DeliveryError::Refused(Why::Other("the file is larger than the 25 MB that are fetched".into()))
-}
-
-/// The stream up to the limit, whatever size was announced.
-fn capped(stream: ByteStream) -> ByteStream {
-    let stream = stream.scan((0_u64, false), |(seen, is_over), chunk| {
-        if *is_over {
-            return future::ready(None);
-        }
-        *seen += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        let is_too_large = *seen > LARGEST;
-        *is_over = is_too_large || chunk.is_err();
-        future::ready(Some(if is_too_large {
-            Err(io::Error::other("the file is larger than announced"))
-        } else {
-            chunk
-        }))
-    });
-    Box::pin(stream)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::{io, time::SystemTime};
 
 use axum::http::{StatusCode, header};
-use contract::{Caller, DeliveryError, FileRef, Scope, Source, Why, seams::ByteStream};
-use futures_util::{StreamExt, future};
+use contract::{Caller, DeliveryError, FileRef, Scope, Source, Why, capped, seams::ByteStream};
+use futures_util::StreamExt;
 
 use crate::{
     Slack,
@@ -39,7 +39,7 @@ impl Source for Slack {
             StatusCode::NOT_FOUND | StatusCode::GONE => Err(DeliveryError::Refused(Why::Gone)),
             status if status.is_success() => {
                 let chunks = answer.into_body().into_data_stream().map(|chunk| chunk.map_err(io::Error::other));
-                Ok(capped(Box::pin(chunks)))
+                Ok(capped(Box::pin(chunks), LARGEST))
             }
             status => Err(DeliveryError::NotSent(format!("HTTP {}", status.as_u16()))),
         }
@@ -79,22 +79,4 @@ fn refused(problem: Problem) -> DeliveryError {
 
 fn too_large() -> DeliveryError {
     DeliveryError::Refused(Why::Other("the file is larger than the 100 MB that are read".into()))
-}
-
-/// The stream up to the limit, whatever size was announced.
-fn capped(stream: ByteStream) -> ByteStream {
-    let stream = stream.scan((0_u64, false), |(seen, is_over), chunk| {
-        if *is_over {
-            return future::ready(None);
-        }
-        *seen += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        *is_over = *seen > LARGEST || chunk.is_err();
-        let is_too_large = *seen > LARGEST;
-        future::ready(Some(if is_too_large {
-            Err(io::Error::other("the file is larger than announced"))
-        } else {
-            chunk
-        }))
-    });
-    Box::pin(stream)
 }

@@ -16,6 +16,7 @@ pub mod place;
 pub mod records;
 pub mod reply;
 pub mod seams;
+pub mod stream;
 pub mod text;
 
 pub use call::{Call, Outcome, State};
@@ -32,3 +33,4 @@ pub use seams::{
     Accepted, Bucket, Catalog, Choice, Core, Cursors, DeliveryError, Feed, Fence, Health, Inbox, Indicator, Menu,
     MenuItem, Missing, Op, Outlet, Pace, Part, Receipt, Scope, Source, Stopped, StoreDown, TurnEvent, TurnStream, Why,
 };
+pub use stream::capped;
