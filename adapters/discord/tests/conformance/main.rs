@@ -4,7 +4,6 @@
 
 mod commanding;
 mod connecting;
-mod fake;
 mod hearing;
 mod sending;
 mod stage;

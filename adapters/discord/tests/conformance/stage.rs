@@ -1,24 +1,20 @@
 //! A simulator, an adapter and a fake of the core whose other end is in the test's hand.
 
 pub(crate) use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-pub(crate) use super::fake::Fake;
+pub(crate) use ::fake::{Fake, SOON, item, key, plain};
 pub(crate) use contract::{
-    Accepted, Action, Address, Audience, Button, Caller, Catalog, Choice, Core, Cursors, DeliveryError, DeliveryKey,
-    Feed, Fence, Health, Heard, Inbox, Indicator, Kind, Menu, MenuItem, Message, Op, Outlet, Part, Platform, Problem,
-    Receipt, Reply, Scope, Sender, Source, Stopped, StoreDown, TurnId, TurnStream, Why,
+    Action, Address, Audience, Button, Catalog, DeliveryError, DeliveryKey, Health, Heard, Indicator, Kind, Message,
+    Op, Outlet, Part, Platform, Receipt, Reply, Scope, Source, Stopped, TurnId, Why,
     seams::{Condition, PartFile},
 };
 pub(crate) use discord::{Config, Discord, Timing};
 pub(crate) use futures_util::StreamExt;
-pub(crate) use serde_json::{Map, Value, json};
+pub(crate) use serde_json::{Value, json};
 pub(crate) use sim::discord::{
     Command, Conversation, Edit, Entry, Fault, Limits, NewFile, Press, React, Remove, Say, Setup, State, Submit, Typed,
     fault, transcript,
@@ -27,16 +23,6 @@ pub(crate) use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 pub(crate) use tokio_util::sync::CancellationToken;
 
 pub(crate) const TOKEN: &str = "MTIzNDU2Nzg5MDEyMzQ1Njc4.GtestT.abcdefghijklmnopqrstuvwxyz0123456789AB";
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-
-pub(crate) fn item(name: &str, parameters: Value) -> MenuItem {
-    MenuItem {
-        name: name.into(),
-        description: format!("runs {name}"),
-        parameters: Arc::new(parameters),
-        ..MenuItem::default()
-    }
-}
 
 /// A simulator, an adapter and a core's fake.
 pub(crate) struct Stage {
@@ -68,29 +54,15 @@ impl Stage {
         let everything = CancellationToken::new();
         let options = sim::Options { discord: setup, ..sim::Options::default() };
         let sim = sim::serve(options, everything.clone()).await.unwrap();
-        let (sender, accepted) = mpsc::unbounded_channel();
         let order = json!({"type": "object", "required": ["order_id"], "properties": {
             "status": {"type": "string", "enum": ["paid", "open"]}, "order_id": {"type": "string"},
             "count": {"type": "integer", "minimum": 0}, "Loud": {"type": "boolean"},
             "city": {"type": "string", "enum": (0..30).map(|n| format!("city {n}")).collect::<Vec<_>>()}}});
         let send = json!({"type": "object", "required": ["to", "text"], "properties": {
             "to": {"type": "string"}, "text": {"type": "string", "maxLength": 4000}}});
-        let fake = Arc::new(Fake {
-            accepted: sender,
-            down: AtomicBool::new(false),
-            slow_ms: AtomicU64::new(0),
-            signal: Mutex::default(),
-            not_for_us: AtomicBool::new(false),
-            private: AtomicBool::new(false),
-            seen: Mutex::default(),
-            known: AtomicU64::new(0),
-            notes: Mutex::default(),
-            leases: Mutex::default(),
-            foreign: AtomicBool::new(false),
-            generation: tokio::sync::watch::Sender::new(1),
-            menu: Mutex::new(vec![item("help", json!({})), item("order_query", order), item("send_message", send)]),
-            own: Mutex::default(),
-        });
+        let menu = vec![item("help", json!({})), item("order_query", order), item("send_message", send)];
+        let (fake, accepted) = Fake::new(menu);
+        let fake = Arc::new(fake);
         let discord = adapter(&sim.url);
         let shutdown = everything.child_token();
         Self { sim, discord, fake, health: Health::default(), accepted, shutdown, everything, running: None }
@@ -98,13 +70,7 @@ impl Stage {
 
     pub(crate) async fn start(&mut self) {
         self.shutdown = self.everything.child_token();
-        let core = Core {
-            inbox: self.fake.clone(),
-            catalog: self.fake.clone(),
-            feed: self.fake.clone(),
-            cursors: self.fake.clone(),
-            health: self.health.clone(),
-        };
+        let core = self.fake.core(&self.health);
         self.running = Some(tokio::spawn(discord::run(self.discord.clone(), core, self.shutdown.clone())));
     }
 
@@ -180,7 +146,7 @@ impl Stage {
     }
 
     pub(crate) async fn heard(&mut self) -> Message {
-        timeout(SOON, self.accepted.recv()).await.expect("a message in time").unwrap()
+        ::fake::heard(&mut self.accepted).await
     }
 
     pub(crate) async fn post(&self, to: &Address, reply: &Reply) -> Result<Vec<Receipt>, DeliveryError> {
@@ -239,19 +205,7 @@ impl Stage {
     }
 
     pub(crate) async fn condition(&self, fits: impl Fn(&Condition) -> bool) -> Condition {
-        let wait = async {
-            loop {
-                let all = self.health.all();
-                if let Some((_, found)) = all.into_iter().find(|(part, now)| part == "discord/main" && fits(now)) {
-                    return found;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        match timeout(SOON, wait).await {
-            Ok(found) => found,
-            Err(_) => panic!("no such condition in time: {:?}", self.health.all()),
-        }
+        ::fake::condition(&self.health, "discord/main", fits).await
     }
 }
 
@@ -281,20 +235,6 @@ pub(crate) async fn pause(until: std::time::SystemTime) {
     tokio::time::sleep(until.duration_since(std::time::SystemTime::now()).unwrap_or_default()).await;
 }
 
-pub(crate) fn key(part: u32) -> DeliveryKey {
-    DeliveryKey { turn: TurnId::new(), n: 0, part }
-}
-
 pub(crate) fn fault(kind: fault::Kind) -> Fault {
     Fault { count: Some(1), ..Fault::new(kind) }
-}
-
-pub(crate) fn plain(text: &str) -> Part {
-    Part {
-        body: String::new(),
-        plain: text.into(),
-        buttons: Vec::new(),
-        files: Vec::new(),
-        audience: Audience::Everyone,
-    }
 }

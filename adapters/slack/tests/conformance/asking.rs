@@ -41,7 +41,8 @@ async fn a_command_that_is_not_for_us_or_a_signal_is_answered_at_once() {
     stage.command("general", "help", "");
     stage.heard().await;
     stage.shown("general", |entry| entry.kind == transcript::Kind::Private && entry.text == "it stops <now>").await;
-    stage.fake.for_us.store(false, Ordering::Relaxed);
+    stage.fake.not_for_us.store(true, Ordering::Relaxed);
+    stage.fake.deaf.store(true, Ordering::Relaxed);
     stage.command("general", "help", "");
     let words = words::not_here(contract::Locale::En);
     stage.shown("general", |entry| entry.kind == transcript::Kind::Private && entry.text == words).await;

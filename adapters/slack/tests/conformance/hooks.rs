@@ -79,7 +79,7 @@ async fn only_what_is_signed_and_fresh_is_looked_at() {
     assert_eq!(send(&stage, SECRET, now(), JSON, &"x".repeat(2 << 20)).await.0, StatusCode::PAYLOAD_TOO_LARGE);
     let unsigned = Request::post("/events").header("content-type", JSON).body(Body::from(event.clone())).unwrap();
     assert_eq!(slack::hooks(&stage.slack).oneshot(unsigned).await.unwrap().status(), StatusCode::UNAUTHORIZED);
-    assert_eq!(*stage.fake.tries.lock().unwrap(), 0);
+    assert!(stage.fake.tries.lock().unwrap().is_empty());
     for _ in 0..2 {
         assert_eq!(send(&stage, SECRET, now(), JSON, &event).await.0, StatusCode::OK);
     }

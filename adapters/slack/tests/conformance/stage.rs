@@ -2,17 +2,14 @@
 
 pub(crate) use std::{
     collections::HashSet,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
+pub(crate) use ::fake::{Fake, SOON, item, key, plain};
 pub(crate) use contract::{
-    Accepted, Action, Address, Audience, Button, Caller, Catalog, Choice, Core, Cursors, DeliveryError, DeliveryKey,
-    Feed, Fence, Health, Heard, Inbox, Indicator, Kind, Menu, MenuItem, Message, Op, Opaque, Outlet, Part, Platform,
-    Problem, Receipt, Scope, Sender, Source, Stopped, StoreDown, TurnId, TurnStream, Why,
+    Action, Address, Audience, Button, DeliveryError, Health, Heard, Indicator, Kind, Message, Op, Opaque, Outlet,
+    Part, Problem, Receipt, Scope, Source, Stopped, TurnId, Why,
     seams::{Condition, PartFile},
 };
 pub(crate) use futures_util::StreamExt;
@@ -28,58 +25,6 @@ pub(crate) use tokio_util::sync::CancellationToken;
 pub(crate) const BOT_TOKEN: &str = "xoxb-1-2-SECRETsecret";
 pub(crate) const APP_TOKEN: &str = "xapp-1-A1-2-HIDDENhidden";
 pub(crate) const SECRET: &str = "5197111";
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-
-/// The core's other end: what was accepted comes out here.
-pub(crate) struct Fake {
-    pub(crate) accepted: mpsc::UnboundedSender<Message>,
-    pub(crate) down: AtomicBool,
-    pub(crate) for_us: AtomicBool,
-    /// How often it was asked to take something.
-    pub(crate) tries: Mutex<u32>,
-    pub(crate) signal: Mutex<Option<String>>,
-    pub(crate) seen: Mutex<HashSet<String>>,
-}
-
-#[async_trait::async_trait]
-impl Inbox for Fake {
-    async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
-        *self.tries.lock().unwrap() += 1;
-        if self.down.load(Ordering::Relaxed) {
-            return Err(StoreDown("switched off".into()));
-        }
-        if !self.for_us.load(Ordering::Relaxed) {
-            return Ok(Accepted::NotForUs);
-        }
-        let known = !self.seen.lock().unwrap().insert(message.key.clone());
-        if !known {
-            self.accepted.send(message).unwrap();
-        }
-        Ok(match self.signal.lock().unwrap().clone() {
-            Some(notice) => Accepted::Signal(notice),
-            None => Accepted::Turn { id: TurnId::new(), known, show: Audience::Everyone },
-        })
-    }
-}
-
-#[async_trait::async_trait]
-impl Cursors for Fake {
-    async fn load(&self, _what: &str) -> Result<Option<Vec<u8>>, StoreDown> {
-        Ok(None)
-    }
-
-    async fn save(&self, _what: &str, _value: &[u8]) -> Result<(), StoreDown> {
-        Ok(())
-    }
-
-    async fn lease(&self, _what: &str, _ttl: Duration) -> Result<Option<Fence>, StoreDown> {
-        Ok(Some(Fence(1)))
-    }
-
-    async fn release(&self, _what: &str) -> Result<(), StoreDown> {
-        Ok(())
-    }
-}
 
 /// What the one tool takes that needs something.
 pub(crate) fn weather() -> Value {
@@ -88,64 +33,19 @@ pub(crate) fn weather() -> Value {
         "days": {"type": "integer", "minimum": 1, "maximum": 7}}})
 }
 
-#[async_trait::async_trait]
-impl Catalog for Fake {
-    async fn hears(&self, _who: &Caller, _at: &Address) -> bool {
-        self.for_us.load(Ordering::Relaxed)
-    }
-
-    fn menu(&self, _who: &Caller) -> Arc<Menu> {
-        let item = |name: &str, parameters| MenuItem {
-            name: name.into(),
-            description: format!("runs {name}"),
-            parameters: Arc::new(parameters),
-            ..MenuItem::default()
-        };
-        Arc::new(Menu { items: vec![item("help", json!({})), item("weather_query", weather())], digest: None })
-    }
-
-    fn check(&self, _who: &Caller, command: &str, filled: &Map<String, Value>) -> Result<(), Vec<Problem>> {
-        let problem = |got: Option<String>| Problem {
-            path: "city".into(),
-            expected: "the name of a city".into(),
-            got,
-            hint: Some("like Oslo".into()),
-        };
-        match filled.get("city").and_then(Value::as_str) {
-            _ if command != "weather_query" => Ok(()),
-            None => Err(vec![problem(None)]),
-            Some("Atlantis") => Err(vec![problem(Some("Atlantis".into()))]),
-            Some(_) => Ok(()),
-        }
-    }
-
-    async fn complete(&self, _who: &Caller, _command: &str, _field: &str, _typed: &str) -> Vec<Choice> {
-        Vec::new()
-    }
-
-    async fn changed(&self, _since: u64) -> u64 {
-        std::future::pending().await
-    }
-
-    fn anyone(&self, address: &Address) -> Caller {
-        Caller {
-            platform: Platform::Slack,
-            account: address.account.clone(),
-            tenant: "default".into(),
-            space: address.space.clone(),
-            conversation: address.conversation.clone(),
-            thread: address.thread.clone(),
-            sender: Sender { id: String::new(), name: String::new() },
-            roles: Vec::new(),
-            origin: contract::Origin::Said,
-        }
-    }
-}
-
-#[async_trait::async_trait]
-impl Feed for Fake {
-    async fn watch(&self, _turn: TurnId) -> TurnStream {
-        Box::pin(futures_util::stream::empty())
+/// What is wrong with a city: it is not there, or it is under the sea.
+fn check(command: &str, filled: &Map<String, Value>) -> Result<(), Vec<Problem>> {
+    let problem = |got: Option<String>| Problem {
+        path: "city".into(),
+        expected: "the name of a city".into(),
+        got,
+        hint: Some("like Oslo".into()),
+    };
+    match filled.get("city").and_then(Value::as_str) {
+        _ if command != "weather_query" => Ok(()),
+        None => Err(vec![problem(None)]),
+        Some("Atlantis") => Err(vec![problem(Some("Atlantis".into()))]),
+        Some(_) => Ok(()),
     }
 }
 
@@ -181,15 +81,9 @@ impl Stage {
         let everything = CancellationToken::new();
         let options = sim::Options { slack: setup, ..sim::Options::default() };
         let sim = sim::serve(options, everything.clone()).await.unwrap();
-        let (sender, accepted) = mpsc::unbounded_channel();
-        let fake = Arc::new(Fake {
-            accepted: sender,
-            down: AtomicBool::new(false),
-            for_us: AtomicBool::new(true),
-            tries: Mutex::default(),
-            signal: Mutex::default(),
-            seen: Mutex::default(),
-        });
+        let (mut fake, accepted) = Fake::new(vec![item("help", json!({})), item("weather_query", weather())]);
+        fake.check = Some(check);
+        let fake = Arc::new(fake);
         let slack = Slack::new(config(&sim.url)).unwrap_or_else(|stopped| panic!("{stopped}"));
         let shutdown = everything.child_token();
         let health = Health::default();
@@ -198,13 +92,7 @@ impl Stage {
 
     pub(crate) async fn start(&mut self) {
         self.shutdown = self.everything.child_token();
-        let core = Core {
-            inbox: self.fake.clone(),
-            catalog: self.fake.clone(),
-            feed: self.fake.clone(),
-            cursors: self.fake.clone(),
-            health: self.health.clone(),
-        };
+        let core = self.fake.core(&self.health);
         self.running = Some(tokio::spawn(slack::run(self.slack.clone(), core, self.shutdown.clone())));
     }
 
@@ -256,7 +144,7 @@ impl Stage {
     }
 
     pub(crate) async fn heard(&mut self) -> Message {
-        timeout(SOON, self.accepted.recv()).await.expect("a message in time").unwrap()
+        ::fake::heard(&mut self.accepted).await
     }
 
     pub(crate) async fn post(&self, to: &Address, part: &Part) -> Result<Receipt, DeliveryError> {
@@ -279,16 +167,7 @@ impl Stage {
     }
 
     pub(crate) async fn condition(&self, fits: impl Fn(&Condition) -> bool) -> Condition {
-        let wait = async {
-            loop {
-                let all = self.health.all();
-                if let Some((_, found)) = all.into_iter().find(|(part, now)| part == "slack/main" && fits(now)) {
-                    return found;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        timeout(SOON, wait).await.expect("a condition in time")
+        ::fake::condition(&self.health, "slack/main", fits).await
     }
 
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
@@ -332,22 +211,8 @@ pub(crate) fn events_config(url: &str) -> Config {
     Config { mode: Mode::Events { signing_secret: SECRET.into() }, ..socket_config(url, 1) }
 }
 
-pub(crate) fn key(part: u32) -> DeliveryKey {
-    DeliveryKey { turn: TurnId::new(), n: 0, part }
-}
-
 pub(crate) fn fault(kind: fault::Kind) -> Fault {
     Fault { count: Some(1), ..Fault::new(kind) }
-}
-
-pub(crate) fn plain(text: &str) -> Part {
-    Part {
-        body: String::new(),
-        plain: text.into(),
-        buttons: Vec::new(),
-        files: Vec::new(),
-        audience: Audience::Everyone,
-    }
 }
 
 /// One that is drawn, with blocks.

@@ -225,7 +225,7 @@ async fn the_menu_is_registered_when_it_changed() {
     while stage.fake.menus.load(Ordering::Relaxed) == looks {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    stage.fake.menu.lock().unwrap().push("weather");
+    stage.fake.menu.lock().unwrap().push(item("weather", json!({})));
     stage.fake.generation.send_replace(3);
     wait(&stage, 2).await;
     assert_eq!(registered(&stage), 2, "an unchanged menu is left alone");

@@ -1,22 +1,18 @@
 //! A simulator, an adapter and a fake of the core whose other end is in the test's hand.
 
 pub(crate) use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
+pub(crate) use ::fake::{Fake, SOON, item, key, plain};
 pub(crate) use contract::{
-    Accepted, Action, Address, Audience, Button, Caller, Catalog, Choice, Content, Core, Cursors, DeliveryError,
-    DeliveryKey, Feed, Fence, Health, Heard, Inbox, Indicator, Kind, Menu, MenuItem, Message, Op, Outlet, Part,
-    Platform, Problem, Receipt, Reply, Scope, Sender, Source, Stopped, StoreDown, TurnId, TurnStream, Why,
-    seams::Condition,
+    Action, Address, Audience, Button, Catalog, Content, Core, DeliveryError, Health, Heard, Indicator, Kind, Message,
+    Op, Outlet, Part, Platform, Receipt, Reply, Scope, Source, Stopped, TurnId, Why, seams::Condition,
 };
 pub(crate) use futures_util::StreamExt;
-pub(crate) use serde_json::{Map, Value, json};
+pub(crate) use serde_json::{Value, json};
 pub(crate) use sim::telegram::{
     Conversation, Edit, Fault, Limits, NewFile, NewKind, Press, Remove, Role, Say, Setup, State, fault, transcript,
 };
@@ -26,132 +22,6 @@ pub(crate) use tokio_util::sync::CancellationToken;
 
 pub(crate) const SECRET: &str = "s3cret_of-the-webhook";
 pub(crate) const TOKEN: &str = "4242:AAtestTESTtestTESTtestTESTtestTEST";
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-
-/// The core's other end: what was accepted comes out here.
-pub(crate) struct Fake {
-    pub(crate) accepted: mpsc::UnboundedSender<Message>,
-    pub(crate) down: AtomicBool,
-    /// Nothing is remembered.
-    pub(crate) forgetful: AtomicBool,
-    /// The text that the store does not take.
-    pub(crate) refused: Mutex<Option<String>>,
-    /// What it was asked to take, each time.
-    pub(crate) tries: Mutex<Vec<String>>,
-    pub(crate) signal: Mutex<Option<String>>,
-    pub(crate) seen: Mutex<HashSet<String>>,
-    pub(crate) notes: Mutex<BTreeMap<String, Vec<u8>>>,
-    pub(crate) leases: Mutex<HashMap<String, Fence>>,
-    /// Another process holds the account.
-    pub(crate) foreign: AtomicBool,
-    pub(crate) generation: tokio::sync::watch::Sender<u64>,
-    pub(crate) menu: Mutex<Vec<&'static str>>,
-    pub(crate) menus: AtomicU64,
-}
-
-impl Fake {
-    fn remembers(&self) -> Result<(), StoreDown> {
-        if self.forgetful.load(Ordering::Relaxed) { Err(StoreDown("switched off".into())) } else { Ok(()) }
-    }
-}
-
-#[async_trait::async_trait]
-impl Inbox for Fake {
-    async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
-        self.tries.lock().unwrap().push(message.text().to_owned());
-        let is_refused = self.refused.lock().unwrap().as_deref() == Some(message.text());
-        if is_refused || self.down.load(Ordering::Relaxed) {
-            return Err(StoreDown("switched off".into()));
-        }
-        let known = !self.seen.lock().unwrap().insert(format!("{} {}", message.address.account, message.key));
-        if !known {
-            self.accepted.send(message).unwrap();
-        }
-        Ok(match self.signal.lock().unwrap().clone() {
-            Some(notice) => Accepted::Signal(notice),
-            None => Accepted::Turn { id: TurnId::new(), known, show: Audience::Everyone },
-        })
-    }
-}
-
-#[async_trait::async_trait]
-impl Cursors for Fake {
-    async fn load(&self, what: &str) -> Result<Option<Vec<u8>>, StoreDown> {
-        self.remembers()?;
-        Ok(self.notes.lock().unwrap().get(what).cloned())
-    }
-
-    async fn save(&self, what: &str, value: &[u8]) -> Result<(), StoreDown> {
-        self.remembers()?;
-        self.notes.lock().unwrap().insert(what.into(), value.into());
-        Ok(())
-    }
-
-    async fn lease(&self, what: &str, _ttl: Duration) -> Result<Option<Fence>, StoreDown> {
-        if self.foreign.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        Ok(Some(*self.leases.lock().unwrap().entry(what.into()).or_insert(Fence(1))))
-    }
-
-    async fn release(&self, what: &str) -> Result<(), StoreDown> {
-        self.leases.lock().unwrap().remove(what);
-        Ok(())
-    }
-}
-
-#[async_trait::async_trait]
-impl Catalog for Fake {
-    async fn hears(&self, _who: &Caller, _at: &Address) -> bool {
-        true
-    }
-
-    fn menu(&self, _who: &Caller) -> Arc<Menu> {
-        self.menus.fetch_add(1, Ordering::Relaxed);
-        let item = |name: &&str| MenuItem {
-            name: (*name).into(),
-            description: format!("runs {name}"),
-            parameters: Arc::new(json!({})),
-            ..MenuItem::default()
-        };
-        Arc::new(Menu { items: self.menu.lock().unwrap().iter().map(item).collect(), digest: None })
-    }
-
-    fn check(&self, _who: &Caller, _command: &str, _filled: &Map<String, Value>) -> Result<(), Vec<Problem>> {
-        Ok(())
-    }
-
-    async fn complete(&self, _who: &Caller, _command: &str, _field: &str, _typed: &str) -> Vec<Choice> {
-        Vec::new()
-    }
-
-    async fn changed(&self, since: u64) -> u64 {
-        let mut generation = self.generation.subscribe();
-        let changed = generation.wait_for(|now| *now > since).await;
-        changed.map_or(since, |now| *now)
-    }
-
-    fn anyone(&self, address: &Address) -> Caller {
-        Caller {
-            platform: Platform::Telegram,
-            account: address.account.clone(),
-            tenant: "default".into(),
-            space: None,
-            conversation: address.conversation.clone(),
-            thread: None,
-            sender: Sender { id: String::new(), name: String::new() },
-            roles: Vec::new(),
-            origin: contract::Origin::Said,
-        }
-    }
-}
-
-#[async_trait::async_trait]
-impl Feed for Fake {
-    async fn watch(&self, _turn: TurnId) -> TurnStream {
-        Box::pin(futures_util::stream::empty())
-    }
-}
 
 /// A simulator, an adapter and a core's fake.
 pub(crate) struct Stage {
@@ -214,22 +84,8 @@ impl Stage {
         let everything = CancellationToken::new();
         let options = sim::Options { telegram: setup, ..sim::Options::default() };
         let sim = sim::serve(options, everything.clone()).await.unwrap();
-        let (sender, accepted) = mpsc::unbounded_channel();
-        let fake = Arc::new(Fake {
-            accepted: sender,
-            down: AtomicBool::new(false),
-            forgetful: AtomicBool::new(false),
-            refused: Mutex::default(),
-            tries: Mutex::default(),
-            signal: Mutex::default(),
-            seen: Mutex::default(),
-            notes: Mutex::default(),
-            leases: Mutex::default(),
-            foreign: AtomicBool::new(false),
-            generation: tokio::sync::watch::Sender::new(1),
-            menu: Mutex::new(vec!["order-query", "help"]),
-            menus: AtomicU64::new(0),
-        });
+        let (fake, accepted) = Fake::new(vec![item("order-query", json!({})), item("help", json!({}))]);
+        let fake = Arc::new(fake);
         let telegram = adapter(&sim.url);
         let shutdown = everything.child_token();
         let health = Health::default();
@@ -241,13 +97,7 @@ impl Stage {
 
     pub(crate) async fn start(&mut self) {
         self.shutdown = self.everything.child_token();
-        let core = Core {
-            inbox: self.fake.clone(),
-            catalog: self.fake.clone(),
-            feed: self.fake.clone(),
-            cursors: self.fake.clone(),
-            health: self.health.clone(),
-        };
+        let core = self.fake.core(&self.health);
         self.running = Some(tokio::spawn(telegram::run(self.telegram.clone(), core, self.shutdown.clone())));
     }
 
@@ -279,7 +129,7 @@ impl Stage {
     }
 
     pub(crate) async fn heard(&mut self) -> Message {
-        timeout(SOON, self.accepted.recv()).await.expect("a message in time").unwrap()
+        ::fake::heard(&mut self.accepted).await
     }
 
     pub(crate) async fn post(&self, to: &Address, reply: &Reply) -> Result<Vec<Receipt>, DeliveryError> {
@@ -306,16 +156,7 @@ impl Stage {
     }
 
     pub(crate) async fn condition(&self, fits: impl Fn(&Condition) -> bool) -> Condition {
-        let wait = async {
-            loop {
-                let all = self.health.all();
-                if let Some((_, found)) = all.into_iter().find(|(part, now)| part == "telegram/main" && fits(now)) {
-                    return found;
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        timeout(SOON, wait).await.expect("a condition in time")
+        ::fake::condition(&self.health, "telegram/main", fits).await
     }
 }
 
@@ -351,20 +192,6 @@ fn rustls_ready() {
     });
 }
 
-pub(crate) fn key(part: u32) -> DeliveryKey {
-    DeliveryKey { turn: TurnId::new(), n: 0, part }
-}
-
 pub(crate) fn fault(kind: fault::Kind) -> Fault {
     Fault { count: Some(1), ..Fault::new(kind) }
-}
-
-pub(crate) fn plain(text: &str) -> Part {
-    Part {
-        body: String::new(),
-        plain: text.into(),
-        buttons: Vec::new(),
-        files: Vec::new(),
-        audience: Audience::Everyone,
-    }
 }
