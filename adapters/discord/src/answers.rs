@@ -4,11 +4,11 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use contract::{
-    Accepted, Audience, Caller, Code, Core, Failure, Kind, Locale, Message, Notice, Opaque, Origin, StoreDown, text,
+    Accepted, Audience, Caller, Code, Core, Failure, Kind, Locale, Message, Notice, Origin, StoreDown, text,
 };
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -27,8 +27,11 @@ use crate::{
     rest::Problem,
 };
 
-/// How long the token of an interaction lasts, a little less than the platform's quarter of an hour.
-const TOKEN_LASTS: Duration = Duration::from_secs(14 * 60 + 50);
+mod live;
+
+pub(crate) use self::live::Live;
+use self::live::TOKEN_LASTS;
+
 /// Interactions whose state is remembered; the oldest go first.
 const MOST: usize = 5_000;
 /// Forms whose command's other arguments are remembered.
@@ -116,58 +119,6 @@ fn make_room<T>(known: &mut Since<T>, most: usize) {
     while known.len() >= most {
         let oldest = known.iter().min_by_key(|(_, (since, _))| *since).map(|(id, _)| id.clone());
         oldest.map(|id| known.remove(&id));
-    }
-}
-
-/// What a reply needs to follow an interaction; kept in [`contract::Address::private`].
-#[derive(Clone)]
-pub(crate) struct Live {
-    pub(crate) id: String,
-    pub(crate) application: String,
-    pub(crate) token: String,
-    until_ms: u64,
-    /// A press, which has no message of its own to be filled.
-    pub(crate) is_press: bool,
-}
-
-impl Live {
-    fn new(interaction: &Interaction) -> Self {
-        Self {
-            id: interaction.id.clone(),
-            application: interaction.application.clone(),
-            token: interaction.token.clone(),
-            until_ms: now_ms() + u64::try_from(TOKEN_LASTS.as_millis()).unwrap_or(u64::MAX / 2),
-            is_press: matches!(interaction.what, What::Press { .. }),
-        }
-    }
-
-    fn opaque(&self) -> Opaque {
-        let written =
-            json!({"i": self.id, "a": self.application, "t": self.token, "x": self.until_ms, "p": self.is_press});
-        Opaque::new(written.to_string()).unwrap_or_default()
-    }
-
-    /// The interaction that an address follows, while its token lasts.
-    pub(crate) fn of(private: &Opaque) -> Option<Self> {
-        let read: Value = serde_json::from_str(private.reveal()).ok()?;
-        let text = |key: &str| inbound::text(&read, key).map(str::to_owned);
-        let live = Self {
-            id: text("i")?,
-            application: text("a")?,
-            token: text("t")?,
-            until_ms: read["x"].as_u64()?,
-            is_press: read["p"] == true,
-        };
-        (live.until_ms > now_ms()).then_some(live)
-    }
-
-    /// Where its messages are.
-    pub(crate) fn path(&self) -> String {
-        format!("/webhooks/{}/{}", self.application, self.token)
-    }
-
-    pub(crate) fn original(&self) -> String {
-        format!("{}/messages/@original", self.path())
     }
 }
 
@@ -414,8 +365,4 @@ fn typed_as(kind: u64, value: String) -> Value {
         INTEGER | NUMBER => number().unwrap_or(Value::String(value)),
         _ => Value::String(value),
     }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
