@@ -45,8 +45,20 @@ pub fn control(discord: Arc<Discord>) -> Router {
             "/conversation",
             verb(|it: &Discord, wanted: Conversation| it.conversation(&wanted).map(|chat| json!({"chat": chat}))),
         )
-        .route("/intents", verb(|it: &Discord, wanted: Intents| done(Ok(it.set_intents(wanted)))))
-        .route("/privacy", verb(|it: &Discord, privacy: Privacy| done(Ok(it.set_intents(privacy.intents())))))
+        .route(
+            "/intents",
+            verb(|it: &Discord, wanted: Intents| {
+                it.set_intents(wanted);
+                done(Ok(()))
+            }),
+        )
+        .route(
+            "/privacy",
+            verb(|it: &Discord, privacy: Privacy| {
+                it.set_intents(privacy.intents());
+                done(Ok(()))
+            }),
+        )
         .route("/menu", get(menu))
         .with_state(discord)
 }

@@ -29,7 +29,13 @@ pub fn control(telegram: Arc<Telegram>) -> Router {
             "/conversation",
             verb(|it: &Telegram, wanted: Conversation| it.conversation(&wanted).map(|chat| json!({"chat": chat}))),
         )
-        .route("/privacy", verb(|it: &Telegram, privacy: Privacy| done(Ok(it.set_privacy(privacy.on)))))
+        .route(
+            "/privacy",
+            verb(|it: &Telegram, privacy: Privacy| {
+                it.set_privacy(privacy.on);
+                done(Ok(()))
+            }),
+        )
         .route("/menu", get(menu))
         .with_state(telegram)
 }
