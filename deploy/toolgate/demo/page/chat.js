@@ -207,6 +207,7 @@ function keepFocus(old, fresh) {
   old.replaceWith(fresh);
   group(fresh);
   if (open) fresh.querySelector(".more")?.click();
+  if (old.querySelector(":scope > .more-acts > [aria-expanded=true]")) fresh.querySelector(":scope > .more-acts > .dots")?.click();
   if (focused !== null) [...fresh.querySelectorAll("button, a")].find((b) => b.textContent === focused)?.focus();
 }
 

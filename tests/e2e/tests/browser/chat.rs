@@ -86,7 +86,7 @@ fn a_phone_shows_one_part_at_a_time_without_scrolling_sideways() {
         assert_eq!(shown, 1, "{part} is shown alone");
         // What a box cuts off is lost as well as what makes the page wide; only code may scroll in its own box.
         let wide = ground.page.look(
-            "[...document.querySelectorAll('body, main, .log, .messages > li, .bubble, .key, .composer, #tree, #turns, .tries button')] \
+            "[...document.querySelectorAll('body, main, .pane[data-platform=telegram] :is(.log, .messages > li, .bubble, .key, .composer), #tree, #turns, .tries button')] \
              .filter((box) => box.offsetParent && (box.getBoundingClientRect().right > innerWidth + 0.5 || box.getBoundingClientRect().left < -0.5)) \
              .map((box) => box.outerHTML.slice(0, 200))",
         );

@@ -70,7 +70,7 @@ fn a_phone_leafs_through_the_panes_by_their_tabs() {
         let pressed = format!("document.querySelector('[data-tab={platform}]').getAttribute('aria-pressed') == 'true'");
         ground.page.until("its tab says so", &pressed);
         ground.chat(platform).asks("/order_query ZZZ-99");
-        let wide = ground.chat(platform).all(".messages li, .bubble, .key, .composer");
+        let wide = ground.chat(platform).all(":is(.messages li, .bubble, .key, .composer)");
         let cut = format!("{wide}.filter((box) => box.getBoundingClientRect().right > innerWidth + 0.5).length");
         assert_eq!(ground.page.look(&cut), 0, "{platform} fits");
     }

@@ -52,6 +52,13 @@ impl Ground {
         self.chat("telegram").last()
     }
 
+    /// Waits until what has changed is drawn: keys that are pressed before then may go to what was there.
+    pub fn settles(&self) {
+        let frame =
+            "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(drawn, 50))))";
+        self.page.look(frame);
+    }
+
     /// The nodes of the tree that is shown: name, tone and words.
     pub fn tree(&self) -> Vec<Row> {
         let rows = self.page.look(
@@ -135,6 +142,8 @@ impl Chat<'_> {
     pub fn says(&self, text: &str) {
         self.focus();
         self.page.types(text);
+        let written = format!("{}[0].value == {}", self.all("textarea"), serde_json::json!(text));
+        self.page.until("it is written", &written);
         self.page.press("Enter", Held::Nothing);
     }
 

@@ -42,6 +42,7 @@ fn a_form_is_filled_in_with_the_keyboard() {
         ground.page.press("Escape", Held::Nothing);
         ground.page.until("the form is closed", "!document.querySelector('dialog')");
         assert!(ground.page.text("document.activeElement.id").contains("composer"), "{platform}");
+        ground.settles();
         chat.says(command);
         ground.page.until("the form is open again", "document.querySelector('dialog[open]')");
         // What is required cannot be left out.
@@ -154,7 +155,11 @@ fn whoever_has_a_chinese_client_is_answered_in_chinese() {
     for platform in crate::ground::PLATFORMS {
         let chat = ground.chat(platform);
         chat.be("chen");
+        // Slack does not say it with a message: whoever has spoken is looked up, and known from then on.
         chat.asks("/order_query ZZZ-99");
+        if platform == "slack" {
+            chat.asks("/order_query ZZZ-99");
+        }
         assert!(chat.last().contains("请求编号"), "{platform}: {}", chat.last());
     }
     ground.is_well();

@@ -13,7 +13,8 @@ fn the_same_answer_with_everything_in_it_looks_right_on_all_three() {
     for platform in PLATFORMS {
         let chat = ground.chat(platform);
         chat.asks("/sample everything");
-        let answer = chat.last();
+        // What keeps words from being mentions is not seen.
+        let answer = chat.last().replace('\u{2060}', "");
         for text in [
             "A heading with code in it",
             "2 * 3 * 4, snake_case_name, <b>not bold</b>",
@@ -30,6 +31,8 @@ fn the_same_answer_with_everything_in_it_looks_right_on_all_three() {
         let code = texts(".bubble pre code");
         let program = code.as_array().into_iter().flatten().find(|one| one.to_string().contains("fn main"));
         let program = program.and_then(|one| one.as_str()).expect("the program is code").trim();
+        // Discord's blocks of code end at three ticks, so something unseen stands between them.
+        let program = program.replace('\u{200b}', "");
         assert_eq!(
             program,
             "fn main() {\n    // ``` inside stays where it is, and so do *stars* and <tags>\n    println!(\"{}\", \"`ticks` & \\\"quotes\\\"\");\n}",
@@ -61,7 +64,8 @@ fn hostile_words_run_nothing_in_any_pane() {
     for platform in PLATFORMS {
         let chat = ground.chat(platform);
         chat.asks(HOSTILE);
-        chat.asks("/research \"<img src=x onerror=window.hacked=1>\"");
+        // Two commands are a message on every platform.
+        chat.asks("/research \"<img src=x onerror=window.hacked=1>\"\n/sleep 1");
         assert!(chat.last().contains("<img src=x"), "{platform}: what comes back is readable: {}", chat.last());
         assert!(chat.reads().contains("</script><script>window.hacked=1</script>"), "{platform}: {}", chat.reads());
         // As others write it into the same conversation, in the markup of the platform.
@@ -87,7 +91,7 @@ fn what_does_not_fit_goes_on_in_a_file_that_can_be_read() {
     ground.page.until("the file is there", &format!("{}.length", chat.all(".attachment")));
     ground.page.click(&format!("{}[0]", chat.all(".attachment .inline")));
     let text = format!("{}[0].textContent", chat.all(".attachment pre"));
-    ground.page.until("it is read", &format!("{text}.includes('900 squared is     810000')"));
+    ground.page.until("it is read", &format!("{text}.includes('600 squared is     360000')"));
     ground.is_well();
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 const EVERYTHING: &str = include_str!("sample.md");
 /// More than fits into the messages of one reply.
-const LONG_LINES: u32 = 900;
+const LONG_LINES: u32 = 600;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
