@@ -11,6 +11,8 @@ pub mod control;
 pub mod discord;
 mod fault;
 mod files;
+mod form;
+mod pace;
 mod platform;
 mod refused;
 pub mod server;

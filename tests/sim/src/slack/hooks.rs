@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use super::Slack;
 use super::cast::{Hooks, now};
 use super::outbox::{Delivery, What};
-use super::params::form;
 use super::people::{Events, Outcome, refused};
+use crate::form::form;
 
 /// How many posts are under way at once.
 const MOST_POSTS: usize = 128;

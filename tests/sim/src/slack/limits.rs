@@ -7,12 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::error::ApiError;
-
-/// A request that was already under way when its predecessor was refused did not ignore the wait.
-const IN_FLIGHT: Duration = Duration::from_millis(250);
-
-/// Beyond so many scopes, those that nobody waits for are forgotten.
-const MOST_SCOPES: usize = 10_000;
+use crate::pace::{Bucket, IN_FLIGHT, MOST_SCOPES};
 
 /// The pace that the platform allows and its clocks; a rate of zero means without limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,25 +102,6 @@ pub enum Tier {
     Special,
 }
 
-#[derive(Debug)]
-struct Bucket {
-    left: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    /// Seconds to wait, or zero when one token was taken.
-    fn take(&mut self, rate: f64, burst: f64, now: Instant) -> f64 {
-        self.left = (self.left + now.duration_since(self.at).as_secs_f64() * rate).min(burst.max(1.0));
-        self.at = now;
-        if self.left >= 1.0 {
-            self.left -= 1.0;
-            return 0.0;
-        }
-        (1.0 - self.left) / rate
-    }
-}
-
 /// Whom a wait concerns: a method of an app in a workspace, and for messages the conversation.
 pub type Scope = (usize, usize, &'static str, Option<String>);
 
@@ -172,7 +148,7 @@ impl Meter {
         if self.buckets.len() > MOST_SCOPES {
             self.buckets.clear();
         }
-        let fresh = Bucket { left: burst.max(1.0), at: now };
+        let fresh = Bucket::full(burst, now);
         let wait = self.buckets.entry(scope.clone()).or_insert(fresh).take(rate, burst, now);
         if wait <= 0.0 { Ok(()) } else { Err(self.hold(scope, wait)) }
     }

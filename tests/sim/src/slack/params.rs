@@ -6,6 +6,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
+use crate::form::pairs;
 
 /// The largest body that is read by a method; files go to addresses of their own.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -143,56 +144,10 @@ impl Params {
     }
 }
 
-/// Names and values of a form.
-pub fn pairs(form: &[u8]) -> impl Iterator<Item = (String, String)> {
-    form.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()).map(|pair| {
-        let mut halves = pair.splitn(2, |byte| *byte == b'=');
-        (unescape(halves.next().unwrap_or_default()), unescape(halves.next().unwrap_or_default()))
-    })
-}
-
-/// A form's body.
-pub fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    pairs.into_iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect::<Vec<_>>().join("&")
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' ' => out.push('+'),
-            byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'*') => out.push(byte.into()),
-            byte => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
-/// Undoes the escapes of a form; what is no escape stays.
-fn unescape(text: &[u8]) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        let hex = text
-            .get(at + 1..at + 3)
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (text[at], hex) {
-            (b'+', _) => out.push(b' '),
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 2;
-            }
-            (byte, _) => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::form::form;
     use serde_json::json;
 
     #[test]

@@ -9,10 +9,11 @@ use tokio::time::Instant;
 use super::cast::Message;
 use super::chat::{Content, content, ephemeral, log_bot};
 use super::outbox::{Delivery, What};
-use super::params::{Params, pairs};
+use super::params::Params;
 use super::transcript::{By, Entry, Kind};
 use super::update::wire;
 use super::world::World;
+use crate::form::pairs;
 
 /// How many response URLs are remembered.
 const KEPT: usize = 10_000;

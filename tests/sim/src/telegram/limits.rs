@@ -7,12 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::error::ApiError;
-
-/// A request that was already under way when its predecessor was refused did not ignore the wait.
-const IN_FLIGHT: Duration = Duration::from_millis(250);
-
-/// Beyond so many places, those that nobody waits for are forgotten.
-const MOST_SCOPES: usize = 10_000;
+use crate::pace::{Bucket, IN_FLIGHT, MOST_SCOPES};
 
 /// The pace that the platform allows; a rate of zero means without limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,28 +46,6 @@ impl Limits {
             overall_per_second: 0.0,
             overall_burst: 0.0,
         }
-    }
-}
-
-#[derive(Debug)]
-struct Bucket {
-    left: f64,
-    at: Instant,
-}
-
-impl Bucket {
-    /// Seconds to wait, or zero when one token was taken.
-    fn take(&mut self, rate: f64, burst: f64, now: Instant) -> f64 {
-        if rate <= 0.0 {
-            return 0.0;
-        }
-        self.left = (self.left + now.duration_since(self.at).as_secs_f64() * rate).min(burst.max(1.0));
-        self.at = now;
-        if self.left >= 1.0 {
-            self.left -= 1.0;
-            return 0.0;
-        }
-        (1.0 - self.left) / rate
     }
 }
 
@@ -180,7 +153,7 @@ impl Meter {
         if self.buckets.len() > MOST_SCOPES {
             self.buckets.clear();
         }
-        self.buckets.entry(scope).or_insert(Bucket { left: burst.max(1.0), at: now })
+        self.buckets.entry(scope).or_insert(Bucket::full(burst, now))
     }
 
     fn refuse(&mut self, wait: f64, scope: Scope, now: Instant) -> Result<(), ApiError> {

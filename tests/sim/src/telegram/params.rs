@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
+use crate::form::pairs;
 
 /// The largest body that is read: an upload of 50 MB and what surrounds it.
 pub const MAX_BODY: usize = 56 * 1024 * 1024;
@@ -65,10 +66,7 @@ impl Params {
     }
 
     fn add_form(&mut self, form: &[u8]) {
-        for pair in form.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
-            let mut halves = pair.splitn(2, |byte| *byte == b'=');
-            let name = unescape(halves.next().unwrap_or_default());
-            let value = unescape(halves.next().unwrap_or_default());
+        for (name, value) in pairs(form) {
             self.values.insert(name, Value::String(value));
         }
     }
@@ -145,28 +143,6 @@ impl Params {
         }
         Value::Object(out)
     }
-}
-
-/// Undoes the escapes of a form; what is no escape stays.
-pub fn unescape(text: &[u8]) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while at < text.len() {
-        let hex = text
-            .get(at + 1..at + 3)
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (text[at], hex) {
-            (b'+', _) => out.push(b' '),
-            (b'%', Some(byte)) => {
-                out.push(byte);
-                at += 2;
-            }
-            (byte, _) => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]
