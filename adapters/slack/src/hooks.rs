@@ -1,7 +1,7 @@
 //! What Slack sends over HTTP: checked by its signature over the raw bytes, answered when it is stored.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -86,7 +86,8 @@ impl Hooks {
 }
 
 async fn take(slack: &Slack, door: Door, payload: Value) -> Response {
-    let Some(intake) = slack.intake() else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
+    let ours = slack.intake().filter(|_| slack.holds.load(Ordering::Relaxed));
+    let Some(intake) = ours else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
     let (done, answered) = oneshot::channel();
     let put = intake.put(door, payload, move |answer| {
         // Whoever asked may have gone; then Slack asks again and it is known.
@@ -141,7 +142,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_does_not_end_holds_its_connection_for_seconds() {
         let never = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
-        let answer = hooks().oneshot(Request::post("/events").body(never).expect("a request")).await.expect("an answer");
+        let answer =
+            hooks().oneshot(Request::post("/events").body(never).expect("a request")).await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::REQUEST_TIMEOUT);
     }
 

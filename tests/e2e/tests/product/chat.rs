@@ -86,7 +86,7 @@ impl Chat {
                     }
                 }
                 Kind::Delete => drop(seen.remove(&message)),
-                Kind::Typing | Kind::Reaction | Kind::Private => {}
+                _ => {}
             }
         }
         seen.into_values().collect()

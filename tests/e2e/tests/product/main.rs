@@ -1,4 +1,4 @@
-//! The real binary between a simulated Telegram and a service that counts, both of which outlive it.
+//! The real binary between simulated platforms and a service that counts, both of which outlive it.
 //!
 //! Reading order: [`world`] is what a test is given; [`gateway`] the process under test, [`chat`] the people,
 //! [`service`] and [`database`] what it leans on. The other modules are the cases.
@@ -13,6 +13,7 @@ mod batch;
 mod kill;
 mod leave;
 mod places;
+mod platforms;
 mod pollers;
 mod reload;
 mod starve;
