@@ -49,11 +49,13 @@ fn is_named(rest: &str) -> bool {
 fn length(text: &str) -> usize {
     let is_end = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '\\' | '`' | '|' | '^');
     let mut end = text.find(is_end).unwrap_or(text.len());
+    // Looked for once: a text may be nothing but brackets.
+    let opens = text[..end].find('(');
     while let Some(last) = text[..end].chars().next_back() {
         let is_closing = match last {
             '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '*' | '_' | '~' | ']' | '}' | '…' | '。' | '，' | '）'
             | '、' => true,
-            ')' => !text[..end].contains('('),
+            ')' => opens.is_none_or(|at| at >= end),
             _ => false,
         };
         if !is_closing {
