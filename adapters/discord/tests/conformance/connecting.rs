@@ -62,6 +62,17 @@ async fn what_was_missed_without_a_session_is_caught_up() {
 }
 
 #[tokio::test]
+async fn a_frame_that_the_library_cannot_bear_costs_a_connection_and_not_the_bot() {
+    let mut stage = Stage::new().await;
+    stage.say("general", "before");
+    stage.heard().await;
+    stage.world().raw(json!({"op": 10, "d": {"heartbeat_interval": 0}})).unwrap();
+    stage.say("general", "after");
+    assert_eq!(stage.heard().await.text(), "after");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_refused_session_is_begun_anew_and_nothing_is_lost() {
     let mut stage = Stage::new().await;
     stage.say("general", "before");
