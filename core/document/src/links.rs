@@ -9,7 +9,8 @@ pub const LONGEST: usize = 1_000;
 pub fn is_web(target: &str) -> bool {
     let Some((scheme, rest)) = target.split_once("://") else { return false };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    // In mixed letters it is no link to some clients.
+    let is_web = matches!(scheme, "http" | "https" | "HTTP" | "HTTPS");
     let is_host = (host.contains('.') || host.starts_with("localhost")) && !host.starts_with('.');
     let is_plain = !target.chars().any(|c| c.is_whitespace() || c.is_control() || matches!(c, '<' | '>' | '"' | '\\'));
     is_web && is_host && is_plain && target.len() <= LONGEST
