@@ -72,6 +72,18 @@ fn bot(me: &Value) -> Vec<Missing> {
     missing
 }
 
+/// Where a webhook leads, without what may be secret in it: a user, and what stands behind a question mark.
+fn address(url: &str) -> String {
+    let plain = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = plain.split_once("://").unwrap_or(("", plain));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or(host);
+    contract::text::one_line(
+        &if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") },
+        200,
+    )
+}
+
 /// What keeps updates from coming as the configuration says.
 fn delivery(info: &Value, mode: &Mode) -> Option<Missing> {
     let set = info["url"].as_str().filter(|url| !url.is_empty());
@@ -79,14 +91,14 @@ fn delivery(info: &Value, mode: &Mode) -> Option<Missing> {
     match (mode, set) {
         (Mode::Polling, None) => None,
         (Mode::Polling, Some(url)) => Some(Missing {
-            what: format!("a webhook at {} is set for this bot, which excludes polling", host(url)),
+            what: format!("a webhook at {} is set for this bot, which excludes polling", address(url)),
             step: "it is removed when the gateway starts; if another program needs it, stop that program or give the gateway a \
                    bot of its own; to have updates delivered here, set 'mode: webhook'"
                 .into(),
             fatal: false,
         }),
         (Mode::Webhook { url, .. }, Some(set)) if set != url => Some(Missing {
-            what: format!("the bot's webhook leads to {}, not to the configured 'url'", host(set)),
+            what: format!("the bot's webhook leads to {}, not to {}", address(set), address(url)),
             step: "it is set when the gateway starts; if another program needs it, give the gateway a bot of its own".into(),
             fatal: false,
         }),
@@ -128,9 +140,9 @@ mod tests {
               to use it in groups: @BotFather, /setjoingroups, choose @toolgate_bot, Enable
             privacy mode is on: in groups the bot hears commands, mentions of it and answers to it, and nothing else
               if it is to hear all: @BotFather, /setprivacy, choose @toolgate_bot, Disable; then remove it from each group and add it again, or make it an administrator there
-            a webhook at a.test is set for this bot, which excludes polling
+            a webhook at https://a.test/x is set for this bot, which excludes polling
               it is removed when the gateway starts; if another program needs it, stop that program or give the gateway a bot of its own; to have updates delivered here, set 'mode: webhook'
-            the bot's webhook leads to a.test, not to the configured 'url'
+            the bot's webhook leads to https://a.test/x, not to https://b.test/y
               it is set when the gateway starts; if another program needs it, give the gateway a bot of its own
             2 updates wait, since Telegram could not deliver the last one: Connection refused
               see that a.test is reached from outside on port 443, 80, 88 or 8443 with a valid certificate, and leads to this gateway's /hooks/telegram/…

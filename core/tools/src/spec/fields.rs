@@ -41,6 +41,8 @@ impl Diagnosis {
 pub struct Fields<'a> {
     entries: &'a [(Key, Node)],
     pub at: Place,
+    /// What keys that are not known probably meant.
+    meant: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
@@ -50,15 +52,24 @@ impl<'a> Fields<'a> {
             found.error(node.at, format!("{what} has to be a map, not {}", node.is_a()));
             return None;
         };
+        let mut meant = Vec::new();
         for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&&*key.name)) {
-            let hint = match text::nearest(&key.name, known.iter().copied()) {
-                Some(near) => format!("did you mean '{near}'?"),
+            let hint = match known
+                .iter()
+                .copied()
+                .filter(|near| text::nearest(&key.name, [*near]).is_some())
+                .min_by_key(|near| text::distance(&key.name, near))
+            {
+                Some(near) => {
+                    meant.push(near);
+                    format!("did you mean '{near}'?")
+                }
                 None => format!("known are {}", known.join(", ")),
             };
             let name = text::one_line(&key.name, 64);
             found.error_hint(key.at, format!("unknown key '{name}' in {what}"), Some(hint));
         }
-        Some(Self { entries, at: node.at })
+        Some(Self { entries, at: node.at, meant })
     }
 
     /// Where a key stands that is written, with or without a value.
@@ -73,7 +84,8 @@ impl<'a> Fields<'a> {
 
     pub fn required(&self, key: &str, what: &str, found: &mut Diagnosis) -> Option<&'a Node> {
         let node = self.node(key);
-        if node.is_none() {
+        // A slip is told already, with what was meant.
+        if node.is_none() && !self.meant.contains(&key) {
             found.error(self.place(key).unwrap_or(self.at), format!("{what} needs '{key}'"));
         }
         node

@@ -102,10 +102,6 @@ fn execution(spec: &Spec, found: &mut Diagnosis) {
     if leaves_us && execution.concurrency_limit.is_none() {
         warn(spec, "execution", "no 'concurrency_limit': any number of calls may run at once", found);
     }
-    let is_written = spec.places.has("execution.timeout");
-    if is_written && leaves_us && execution.timeout.as_secs_f64() > 5.0 && execution.r#async.is_none() {
-        warn(spec, "execution.timeout", "a timeout over 5 s without 'async': a person waits that long", found);
-    }
     if let Some(total) = execution.total_timeout
         && total < execution.timeout
     {

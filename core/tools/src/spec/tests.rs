@@ -396,7 +396,6 @@ fn what_is_hardly_meant_is_said() {
                 warning t.yaml:8:14: 'retries' is not active in this version
                 warning t.yaml:8:14: 'retries' of a tool that is not idempotent: only what was surely not carried out is repeated
                 warning t.yaml:8:26: 'oder_id' is no parameter of the tool: did you mean 'order_id'?
-                warning t.yaml:8:51: a timeout over 5 s without 'async': a person waits that long
                 warning t.yaml:8:65: 'total_timeout' is less than 'timeout'
             "#]],
         ),
