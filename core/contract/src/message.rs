@@ -106,3 +106,15 @@ pub struct Quote {
     #[serde(default)]
     pub text: String,
 }
+
+#[cfg(test)]
+mod tests {
+    proptest::proptest! {
+        #[test]
+        fn a_number_that_was_written_in_a_form_is_stored_as_it_is(number in proptest::num::f64::NORMAL) {
+            let text = serde_json::to_string(&number).expect("a normal number is JSON");
+            let read: f64 = serde_json::from_str(&text).expect("it was written by the same library");
+            proptest::prop_assert_eq!(read.to_bits(), number.to_bits());
+        }
+    }
+}
