@@ -27,6 +27,7 @@ pub mod inbound;
 mod inspect;
 mod intake;
 mod lanes;
+mod lease;
 mod memory;
 mod outlet;
 mod people;
@@ -84,6 +85,8 @@ pub struct Timing {
     pub backoff: Duration,
     /// How long an event may wait for the store before it is left to be sent again.
     pub accept: Duration,
+    /// How long a lease on the account lasts without renewal.
+    pub lease: Duration,
 }
 
 impl Default for Timing {
@@ -95,6 +98,7 @@ impl Default for Timing {
             farewell: Duration::from_secs(30),
             backoff: Duration::from_secs(30),
             accept: Duration::from_millis(2_500),
+            lease: Duration::from_secs(60),
         }
     }
 }
@@ -109,6 +113,10 @@ pub struct Slack {
     memory: memory::Memory,
     /// [`run`] is at work.
     is_hearing: AtomicBool,
+    /// No other process takes in for the account, as far as is known.
+    holds: AtomicBool,
+    /// What people type before a command's name.
+    prefix: String,
     /// What ended the account while it was used.
     fatal: watch::Sender<Option<Stopped>>,
 }
@@ -124,10 +132,12 @@ impl Slack {
         Ok(Arc::new(Self {
             account: config.account.clone(),
             api,
+            prefix: format!("/{} ", config.command),
             config,
             intake: Mutex::default(),
             memory: memory::Memory::default(),
             is_hearing: AtomicBool::new(false),
+            holds: AtomicBool::new(false),
             fatal: watch::Sender::new(None),
         }))
     }
@@ -156,6 +166,7 @@ pub async fn run(slack: Arc<Slack>, core: Core, shutdown: CancellationToken) -> 
     if let Some(intake) = intake {
         intake.finish().await;
     }
+    lease::release(&slack, &core).await;
     match ended {
         Err(Some(stopped)) => {
             core.health.set(&slack.part(), Condition::Stopped(stopped.why.clone()));
@@ -171,6 +182,7 @@ struct Hearing<'a>(&'a Slack);
 impl Drop for Hearing<'_> {
     fn drop(&mut self) {
         self.0.is_hearing.store(false, Ordering::Relaxed);
+        self.0.holds.store(false, Ordering::Relaxed);
         let intake = lock(&self.0.intake).take();
         if let Some(intake) = intake {
             intake.abandon();
@@ -186,17 +198,10 @@ async fn hear(slack: &Arc<Slack>, core: &Core, shutdown: &CancellationToken) -> 
     tracing::info!(account = slack.account, bot = me.user, team = me.team, "hears Slack");
     let intake = Intake::new(slack.clone(), core.clone(), me);
     *lock(&slack.intake) = Some(intake.clone());
-    match &slack.config.mode {
-        Mode::Socket { .. } => sockets::hold(slack, &intake, shutdown).await,
-        Mode::Events { .. } => {
-            intake.report.line(Condition::Ready);
-            shutdown.cancelled().await;
-            Ok(())
-        }
-    }
+    lease::Lease::new(slack, &intake).serve(shutdown).await
 }
 
-/// The routes to which Slack sends events, commands and interactions; they refuse until [`run`] hears.
+/// The routes to which Slack sends events, commands and interactions; they refuse unless [`run`] takes in.
 pub fn hooks(slack: &Arc<Slack>) -> axum::Router {
     hooks::router(slack.clone())
 }

@@ -76,6 +76,11 @@ impl Outlet for Slack {
         to.direct || !Slip::of(&to.private).user.is_empty()
     }
 
+    /// Slack's clients send no text that begins with a slash, unless it is a command that the app registered.
+    fn command_prefix(&self) -> &str {
+        &self.prefix
+    }
+
     /// The channel without its thread.
     fn fallback(&self, to: &Address) -> Option<Address> {
         to.thread.as_ref()?;

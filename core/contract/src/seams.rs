@@ -161,6 +161,10 @@ pub trait Outlet: Send + Sync {
     fn can_be_private(&self, to: &Address) -> bool {
         to.direct
     }
+    /// What people type before a command's name so that it reaches us. Pure.
+    fn command_prefix(&self) -> &str {
+        "/"
+    }
     /// Where a conversation continues when its address is gone (a direct message, the chat without its thread).
     fn fallback(&self, _to: &Address) -> Option<Address> {
         None

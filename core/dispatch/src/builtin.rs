@@ -6,7 +6,7 @@ use contract::{Content, Locale, Node, TurnId, seams::Condition};
 use words::{Line, line};
 
 use crate::{
-    commands::{BUILTINS, Builtin},
+    commands::{BUILTINS, Builtin, Typed},
     gateway::Inner,
     planner::TurnView,
     say,
@@ -23,14 +23,24 @@ impl Desk {
     pub async fn answer(&self, builtin: &Builtin, turn: &TurnView<'_>) -> Vec<Content> {
         let Some(inner) = self.inner.upgrade() else { return Vec::new() };
         match builtin {
-            Builtin::Start => text(start(turn)),
-            Builtin::Help => text(help(turn)),
-            Builtin::Tools(word) => text(tools(turn, word)),
+            Builtin::Start => text(self.typed(start(turn), turn)),
+            Builtin::Help => text(self.typed(help(turn), turn)),
+            Builtin::Tools(word) => text(self.typed(tools(turn, word), turn)),
             Builtin::Stop => text(line(Line::NothingOfYours, turn.locale)),
             Builtin::New => new(&inner, turn).await,
             Builtin::Status => text(status(&inner, turn)),
             Builtin::Trace(reference) => trace(&inner, turn, reference).await,
             Builtin::Details(of) => trace(&inner, turn, &of.to_string()).await,
+        }
+    }
+
+    /// Words of ours with their commands as they can be typed where they are read.
+    pub fn typed(&self, words: String, turn: &TurnView<'_>) -> String {
+        let inner = self.inner.upgrade();
+        let to = &turn.record.message.address;
+        match inner.and_then(|inner| Typed::at(&inner, to, turn.snapshot, turn.caller)) {
+            Some(typed) => typed.text(&words),
+            None => words,
         }
     }
 }

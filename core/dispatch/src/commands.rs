@@ -4,6 +4,12 @@
 //! Several commands on lines of their own are one batch. Allowed precedes well-formed: arguments are read only
 //! once the tool is known to be in the caller's view, so reading is a step apart from splitting.
 
+mod bare;
+mod typed;
+
+pub(crate) use bare::asked;
+pub(crate) use typed::Typed;
+
 use contract::{Action, Failure, Kind, Locale, Problem, TurnId, failure::PROBLEMS_MAX};
 use serde_json::{Map, Value};
 use words::{Line, line};
@@ -119,13 +125,18 @@ pub const BUILTINS: [(&str, &str); 7] = [
 
 /// The commands of a message, or nothing when it is free text.
 pub fn read(text: &str) -> Option<Vec<Command>> {
+    read_by(text, command_head)
+}
+
+/// The commands of a text, `head` telling what begins one: a name, and the rest of its line.
+fn read_by<'t>(text: &'t str, head: impl Fn(&'t str) -> Option<(String, &'t str)>) -> Option<Vec<Command>> {
     let text = text.trim();
-    command_head(text)?;
+    head(text)?;
     let mut commands: Vec<(String, String)> = Vec::new();
     // Follows the last command from line to line, so that reading takes no longer than the text is long.
     let mut scan = Scan::default();
     for line in text.lines() {
-        match command_head(line.trim_start()).filter(|_| !scan.is_open()) {
+        match head(line.trim_start()).filter(|_| !scan.is_open()) {
             Some((name, rest)) => {
                 scan = Scan::default();
                 scan.feed_all(rest);
@@ -160,11 +171,15 @@ fn command(name: String, rest: &str) -> Command {
 
 /// `/name` and the rest of the line; `/path/like/this` is not a command.
 fn command_head(line: &str) -> Option<(String, &str)> {
-    let after = line.strip_prefix('/')?;
+    split(line.strip_prefix('/')?).map(|(name, rest)| (name.to_ascii_lowercase(), rest))
+}
+
+/// The word that a line begins with, when it can be a name, and the rest of the line.
+fn split(after: &str) -> Option<(&str, &str)> {
     let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(after.len());
     let (name, rest) = after.split_at(end);
     let ends_well = rest.is_empty() || rest.starts_with(char::is_whitespace);
-    (!name.is_empty() && name.len() <= 64 && ends_well).then(|| (name.to_ascii_lowercase(), rest))
+    (!name.is_empty() && name.len() <= 64 && ends_well).then_some((name, rest))
 }
 
 /// Follows quotes and brackets through a text.
@@ -277,6 +292,8 @@ struct Filling<'a> {
     tool: &'a str,
     usage: &'a str,
     properties: Option<&'a Map<String, Value>>,
+    /// The schema says itself that any argument may be given.
+    is_open: bool,
     required: Vec<&'a str>,
     args: Map<String, Value>,
     problems: Vec<Problem>,
@@ -290,6 +307,7 @@ impl<'a> Filling<'a> {
             tool,
             usage,
             properties: parameters.get("properties").and_then(Value::as_object),
+            is_open: parameters.get("additionalProperties").is_some_and(|more| more == &Value::Bool(true)),
             required: required.map(|r| r.iter().filter_map(Value::as_str).collect()).unwrap_or_default(),
             args: Map::new(),
             problems: Vec::new(),
@@ -323,11 +341,23 @@ impl<'a> Filling<'a> {
                     object.insert(inner.to_owned(), value);
                 }
             }
+            None if let Some(near) = self.meant(key, known) => self.unknown(key, near, &word.value),
             None if self.args.contains_key(key) => self.problem(key, "the argument once", &word.value, None),
             None => {
                 self.args.insert(key.to_owned(), value);
             }
         }
+    }
+
+    /// The argument that a name which is none probably means.
+    fn meant(&self, key: &str, known: bool) -> Option<&'a str> {
+        let names = self.properties.filter(|_| !known && !self.is_open)?.keys();
+        contract::text::nearest(key, names.map(String::as_str))
+    }
+
+    fn unknown(&mut self, key: &str, near: &str, got: &str) {
+        let expected = "no such field";
+        self.problem(key, expected, got, Some(format!("did you mean '{near}'?")));
     }
 
     fn positional(&mut self, word: &Word) {
@@ -350,7 +380,10 @@ impl<'a> Filling<'a> {
                 text.push(' ');
                 text.push_str(&word.value);
             }
-            _ => self.problem("", "arguments as key=value here", &word.value, None),
+            _ => {
+                let hint = self.could_mean(word).map(|name| format!("for example {name}={}", word.value));
+                self.problem("", "arguments as key=value here", &word.value, hint);
+            }
         }
     }
 

@@ -45,6 +45,11 @@ pub trait Draft: Send + Sync {
 #[async_trait]
 pub trait Planner: Send + Sync {
     async fn next(&self, turn: &TurnView<'_>, draft: &dyn Draft) -> Result<Step, Failure>;
+
+    /// Whether what people say in their own words is read; otherwise a bare name at its beginning is a command.
+    fn reads_free_text(&self) -> bool {
+        true
+    }
 }
 
 /// Plans what a person typed: one batch, then the answer.
@@ -55,8 +60,8 @@ pub(crate) struct Commands {
 #[async_trait]
 impl Planner for Commands {
     async fn next(&self, turn: &TurnView<'_>, _draft: &dyn Draft) -> Result<Step, Failure> {
-        let Some(commands) = commands::of(&turn.record.message.kind) else {
-            return Ok(Step::Answer(free_text(turn)));
+        let Some(commands) = commands::asked(&turn.record.message, turn.caller, turn.snapshot, self) else {
+            return Ok(Step::Answer(self.free_text(turn)));
         };
         match turn.steps.first() {
             None if commands.iter().any(|c| !matches!(c, Command::Builtin(_))) => {
@@ -65,9 +70,24 @@ impl Planner for Commands {
             done => Ok(Step::Answer(self.answer(turn, &commands, done.map_or(&[], |o| o)).await)),
         }
     }
+
+    fn reads_free_text(&self) -> bool {
+        false
+    }
 }
 
 impl Commands {
+    fn free_text(&self, turn: &TurnView<'_>) -> Reply {
+        let message = &turn.record.message;
+        let list = turn.snapshot.list(turn.caller);
+        let near = say::nearest_tools(&list, message.text(), 3);
+        let mut reply = Reply::text(self.desk.typed(commands::nothing_to_run(&near, turn.locale), turn));
+        if !message.files.is_empty() {
+            reply.content.insert(0, Content::Text(words::files_thanked(turn.locale)));
+        }
+        reply
+    }
+
     async fn answer(&self, turn: &TurnView<'_>, commands: &[Command], outcomes: &[Outcome]) -> Reply {
         let mut outcomes = outcomes.iter();
         let mut saying = say::Saying::new(turn, commands.len());
@@ -134,15 +154,4 @@ pub(crate) fn arguments(tool: &Tool, command: &Command) -> Result<Value, Failure
         Command::Filled { args, .. } => Ok(Value::Object(commands::nested(args, parameters))),
         Command::Builtin(_) => Ok(Value::Null),
     }
-}
-
-fn free_text(turn: &TurnView<'_>) -> Reply {
-    let message = &turn.record.message;
-    let list = turn.snapshot.list(turn.caller);
-    let near = say::nearest_tools(&list, message.text(), 3);
-    let mut reply = Reply::text(commands::nothing_to_run(&near, turn.locale));
-    if !message.files.is_empty() {
-        reply.content.insert(0, Content::Text(words::files_thanked(turn.locale)));
-    }
-    reply
 }

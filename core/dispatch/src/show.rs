@@ -3,7 +3,13 @@
 use contract::{Action, Address, Audience, Caller, Content, Node, NodeKind, Pings, Reply, State, records::Record};
 use policies::{Detail, Mentions, Replies};
 
-use crate::{call::TurnCx, commands::Command, gateway::Inner, planner, tree, turn::now_us};
+use crate::{
+    call::TurnCx,
+    commands::{Command, Typed},
+    gateway::Inner,
+    planner, tree,
+    turn::now_us,
+};
 
 /// Whether a reply at this address can be shown to its sender alone. In a direct conversation it is so anyway, without
 /// the platform's means for it: those take a message away again.
@@ -54,6 +60,9 @@ fn is_refused(inner: &Inner, caller: &Caller, command: &Command) -> bool {
 pub(crate) fn dressed(cx: &TurnCx, record: &Record, mut reply: Reply) -> Reply {
     let Replies { detail, reference, private_errors, mentions, .. } = cx.snapshot.policies.manner(&cx.caller).replies;
     let shown = reply.failed || reference;
+    if let Some(typed) = Typed::at(&cx.inner, &record.message.address, &cx.snapshot, &cx.caller) {
+        typed.notices(&mut reply);
+    }
     let audience = audience(&reply, private_errors, can_be_private(&cx.inner, &record.message.address));
     let Mentions { users, roles, everyone } = mentions;
     if reply.failed

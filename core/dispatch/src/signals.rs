@@ -37,7 +37,7 @@ pub(crate) async fn classify(inner: &Arc<Inner>, message: Message, caller: &Call
             Err(_) => return Ok(signal("this button is not in use any more")),
         }
     }
-    let commands = commands::of(&message.kind).unwrap_or_default();
+    let commands = asked(inner, &message, caller);
     let express = match commands.as_slice() {
         [Command::Builtin(Builtin::Stop)] => {
             if stop(inner, &message, caller).await? > 0 {
@@ -49,6 +49,11 @@ pub(crate) async fn classify(inner: &Arc<Inner>, message: Message, caller: &Call
         _ => false,
     };
     Ok(Intent::Turn { message: Box::new(message), commands, express })
+}
+
+fn asked(inner: &Inner, message: &Message, caller: &Caller) -> Vec<Command> {
+    let snapshot = inner.snapshot.load();
+    commands::asked(message, caller, &snapshot, &*inner.planner).unwrap_or_default()
 }
 
 /// Stops a turn on behalf of the one who asked for it; what to say.
@@ -90,7 +95,7 @@ async fn try_again(inner: &Arc<Inner>, press: Message, caller: &Caller, turn: Tu
     message.key = format!("again:{turn}");
     message.at_ms = press.at_ms;
     message.address = answered_at(message.address, press.address);
-    let commands = commands::of(&message.kind).unwrap_or_default();
+    let commands = asked(inner, &message, caller);
     Ok(Intent::Turn { message: Box::new(message), commands, express: false })
 }
 

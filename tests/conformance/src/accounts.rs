@@ -121,6 +121,7 @@ pub(crate) fn adapter_with(platform: Platform, set: Set<'_>) -> (Adapter, Start)
             config.timing.ping = Duration::from_millis(200);
             config.timing.silence = Duration::from_millis(900);
             config.timing.farewell = Duration::from_secs(2);
+            config.timing.lease = Duration::from_millis(900);
             config.timing.backoff = Duration::from_millis(200);
             let adapter = slack::Slack::new(config).unwrap_or_else(|stopped| panic!("{stopped}"));
             let (outlet, source): (Arc<slack::Slack>, _) = (adapter.clone(), adapter.clone());

@@ -203,6 +203,7 @@ pub(crate) fn socket_config(url: &str, sockets: usize) -> Config {
         farewell: Duration::from_secs(2),
         backoff: Duration::from_millis(200),
         accept: Duration::from_millis(500),
+        lease: Duration::from_millis(600),
     };
     config
 }

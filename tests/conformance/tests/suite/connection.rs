@@ -21,7 +21,7 @@ cases! {
     a_kill_in_the_middle_of_a_turn_is_answered_once_on_redis: "D1";
     what_must_not_run_twice_is_told_to_be_unknown_after_a_kill: "D1 E16";
     a_kill_after_the_answer_repeats_nothing: "D1";
-    a_second_process_stands_by_and_takes_over: "D7" on [Discord Telegram] since "Slack itself shares the events out among the connections of an app";
+    a_second_process_stands_by_and_takes_over: "D7";
     a_second_program_with_our_token_is_one_clear_state: "D7" on [Telegram] since "several connections with one token are how the platform is meant to be used";
     a_bad_token_stops_that_adapter_with_the_steps_and_others_go_on: "D8";
     a_missing_intent_stops_with_the_steps: "D8" on [Discord] since "there are no intents";
