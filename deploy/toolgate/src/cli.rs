@@ -29,7 +29,7 @@ impl From<Exit> for std::process::ExitCode {
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, about = "A chat bot gateway: tools written once, in every chat", after_help = texts::TOP)]
-#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 110)]
+#[command(subcommand_required = true, arg_required_else_help = true, term_width = 100)]
 pub struct Cli {
     #[command(flatten)]
     pub common: Common,

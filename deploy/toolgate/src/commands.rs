@@ -82,6 +82,12 @@ impl Teller {
 impl Said {
     /// Findings, errors first, and a last line that sums up.
     fn findings(errors: &[Finding], warnings: &[Finding], summary: &str, more: Value) -> Self {
+        // What is an error needs no warning at the same place.
+        let is_told = |warning: &Finding| {
+            let place = |of: &Finding| (of.line > 0).then(|| (of.file.clone(), of.line, of.column));
+            place(warning).is_some_and(|at| errors.iter().any(|error| place(error).as_ref() == Some(&at)))
+        };
+        let warnings: Vec<_> = warnings.iter().filter(|warning| !is_told(warning)).collect();
         let lines = errors.iter().map(|error| format!("error: {error}"));
         let mut lines: Vec<_> = lines.chain(warnings.iter().map(|warning| format!("warning: {warning}"))).collect();
         let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });

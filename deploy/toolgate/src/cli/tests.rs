@@ -12,6 +12,18 @@ fn the_definitions_are_consistent() {
 }
 
 #[test]
+fn no_line_of_the_examples_is_wrapped() {
+    fn look(command: &clap::Command) {
+        let texts = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in texts.lines() {
+            assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+        }
+        command.get_subcommands().for_each(look);
+    }
+    look(&Cli::command());
+}
+
+#[test]
 fn common_options_stand_anywhere() {
     let before = read("toolgate --json --config a.yaml trace list").unwrap();
     let after = read("toolgate trace list --json --config a.yaml").unwrap();

@@ -9,7 +9,8 @@ Examples:
   toolgate trace show 01KBA7Q3ZJ8M4W0N5RX2VCT007  what did that message cause?
 
 Exit codes: 0 done, 1 failed, 2 wrong command line, 75 start me again, 78 bad configuration.
-Any key of the configuration can be replaced by a variable: TOOLGATE__STORE=redis://127.0.0.1:6379/0";
+Any key of the configuration can be replaced by a variable:
+  TOOLGATE__STORE=redis://127.0.0.1:6379/0";
 
 pub const DEMO: &str = "\
 Examples:
@@ -17,22 +18,26 @@ Examples:
   toolgate demo --listen 127.0.0.1:0 --no-open --json   one line with all addresses when ready
   toolgate demo --store redis://127.0.0.1:6379/0        look at the records with redis-cli
 
-The page shows Telegram, Discord and Slack, each over its real protocol, and each call as it happens.
-Everything stays on this machine and is gone when the demo ends, unless --store names a place. Ctrl+C ends it.";
+The page shows Telegram, Discord and Slack, each over its real protocol, and each call as it
+happens.
+Everything stays on this machine and is gone when the demo ends, unless --store names a place.
+Ctrl+C ends it.";
 
 pub const UP: &str = "\
 Examples:
   toolgate up
   toolgate --config /etc/toolgate/toolgate.yaml up
   TOOLGATE__STORE=redis://127.0.0.1:6379/0 toolgate up
-  toolgate up --json                                    one line with its address and store when ready
+  toolgate up --json                  one line with its address and store when ready
 
 Connect a bot with three lines in toolgate.yaml, here for Telegram:
   platforms:
-    telegram: { token: env:TELEGRAM_TOKEN }             discord: { token }, slack: { bot_token, app_token }
+    telegram: { token: env:TELEGRAM_TOKEN }
   policies: platform-policies/
+Discord needs { token }, Slack { bot_token, app_token }.
 
-Tools and policies are read again when their files change; a bad file keeps the last good one and says so.
+Tools and policies are read again when their files change; a bad file keeps the last good one and
+says so.
 Ctrl+C or SIGTERM lets running turns end (60 s); what is not done is taken up at the next start.";
 
 pub const CHECK: &str = "\
@@ -40,8 +45,8 @@ Prints what is wrong with file, line and column, and what was probably meant:
   toolgate.yaml:4:3: unknown key 'lisen': did you mean 'listen'?
 
 It warns of tools that no policy offers anywhere.
-Chat platforms are asked what the set-up there lacks (a scope, an intent, privacy mode), each with the step that mends it;
---offline leaves that out, and reads no secret.
+Chat platforms are asked what the set-up there lacks (a scope, an intent, privacy mode), each with
+the step that mends it; --offline leaves that out, and reads no secret.
 Exit 0 when it can be started (warnings allowed), 78 when not.";
 
 pub const CHAT: &str = "\
@@ -60,7 +65,8 @@ pub const SIM: &str = "\
 Examples:
   toolgate sim
   curl 127.0.0.1:8081/telegram/bot1:demo/getMe
-  curl 127.0.0.1:8081/control/telegram/say -d '{\"conversation\":\"dm:you\",\"user\":\"you\",\"text\":\"hello\"}'
+  curl 127.0.0.1:8081/control/telegram/say \\
+    -d '{\"conversation\":\"dm:you\",\"user\":\"you\",\"text\":\"hello\"}'
   curl '127.0.0.1:8081/control/telegram/transcript?conversation=dm:you'
 
 Point any bot at it; limits are those of the real platforms. Its API addresses:
@@ -73,7 +79,8 @@ Examples:
   toolgate tool validate --spec tools/weather.yaml
   toolgate tool validate --spec tools/
 
-Warnings tell what will hurt later: no `returns`, a POST with retries that is not idempotent, no concurrency_limit.";
+Warnings tell what will hurt later: no `returns`, a POST with retries that is not idempotent,
+no concurrency_limit.";
 
 pub const TOOL_LIST: &str = "\
 Examples:
@@ -90,10 +97,11 @@ Example:
 pub const TOOL_INVOKE: &str = "\
 Examples:
   toolgate tool invoke --name weather_query --params '{\"city\":\"上海\"}'
-  toolgate tool invoke --name order_query --params '{\"order_id\":\"A-17\"}' --platform telegram --sender 123456789
+  toolgate tool invoke --name order_query --params '{\"order_id\":\"A-17\"}' \\
+    --platform telegram --sender 123456789
 
-A running gateway is asked, so that its limits count; alone only when none answers. Without --platform it acts as
-an operator on `console`.";
+A running gateway is asked, so that its limits count; alone only when none answers. Without
+--platform it acts as an operator on `console`.";
 
 pub const POLICY_SHOW: &str = "\
 Examples:
@@ -105,7 +113,10 @@ The last line says whether a running gateway answered or the files.";
 pub const POLICY_EXPLAIN: &str = "\
 Examples:
   toolgate policy explain --platform telegram --tool order_refund
-  toolgate policy explain --platform telegram --tool order_refund --conversation -1001234567890 --sender 123456789";
+  toolgate policy explain --platform telegram --tool order_refund \\
+    --conversation -1001234567890 --sender 123456789
+
+Exit 0 whether the call is allowed or refused: --json says it as `allowed`.";
 
 pub const PAIRING_LIST: &str = "\
 Example:
@@ -117,8 +128,8 @@ pub const PAIRING_APPROVE: &str = "\
 Example:
   toolgate pairing approve K7QM2XWZ
 
-The person sees the code when they write where policy says `gating: { direct: pairing }`. Be sure that it is theirs: ask them
-for it, and look at the name and id in `toolgate pairing list`.";
+The person sees the code when they write where policy says `gating: { direct: pairing }`. Be sure
+that it is theirs: ask them for it, and look at the name and id in `toolgate pairing list`.";
 
 pub const PAIRING_REMOVE: &str = "\
 Example:

@@ -39,7 +39,11 @@ fn of_files(loaded: Loaded, asked: Asked) -> Said {
     let platforms = loaded.config.platforms.count();
     let summary = format!(
         "{}: {tools} tool{}, {platforms} chat account{}",
-        loaded.config.file.as_ref().map_or_else(|| "built-in defaults".into(), |file| file.display().to_string()),
+        loaded
+            .config
+            .file
+            .as_ref()
+            .map_or_else(|| "no toolgate.yaml here: built-in defaults".into(), |file| file.display().to_string()),
         if tools == 1 { "" } else { "s" },
         if platforms == 1 { "" } else { "s" },
     );

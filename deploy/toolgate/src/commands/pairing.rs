@@ -1,5 +1,6 @@
 //! `pairing list`, `pairing approve` and `pairing remove`: of the running gateway, which alone knows who asks.
 
+use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::{
@@ -55,6 +56,11 @@ pub async fn approve(config: &Config, code: &str, remote: &Remote) -> Said {
             let word = |name: &str| contract::text::one_line(json[name].as_str().unwrap_or_default(), 64);
             let person = format!("{}:{}/{}", word("platform"), word("account"), word("sender"));
             Said::told(format!("{person} ({}) is heard from now on", word("name")), json)
+        }
+        Err(Trouble::Refused(StatusCode::NOT_FOUND, Value::Object(mut problem))) => {
+            let hint = "a code holds for an hour; `toolgate pairing list` shows who asks";
+            problem.insert("hint".to_owned(), hint.into());
+            gateway.said(Trouble::Refused(StatusCode::NOT_FOUND, Value::Object(problem)))
         }
         Err(trouble) => gateway.said(trouble),
     }

@@ -143,8 +143,9 @@ fn mode<T: Copy>(reader: &mut Reader, table: &mut Table, words: &[(&str, T)]) ->
 fn telegram(reader: &mut Reader, table: &mut Table, named: Named) -> Option<TelegramAccount> {
     let mode = mode(reader, table, &[("polling", false), ("webhook", true)]);
     let hook_path = table.name("webhook");
-    let webhook = table.take("webhook").map(|tree| (tree.spot.clone(), webhook(reader, &hook_path, tree)));
+    let webhook = table.take("webhook").map(|tree| (tree.spot.clone(), webhook(reader, &hook_path, tree, &named)));
     let webhook = match (mode, webhook) {
+        (Some((true, _)), None) if table.is_misspelt("webhook") => None,
         (Some((true, spot)), None) => {
             reader.error(&spot, format!("'{hook_path}' is missing: {{ url: https://…, secret: env:NAME }}"));
             None
@@ -159,10 +160,14 @@ fn telegram(reader: &mut Reader, table: &mut Table, named: Named) -> Option<Tele
     Some(TelegramAccount { named, token, webhook })
 }
 
-fn webhook(reader: &mut Reader, path: &str, tree: Tree) -> Option<Webhook> {
+fn webhook(reader: &mut Reader, path: &str, tree: Tree, of: &Named) -> Option<Webhook> {
     let mut table = reader.table(path, tree)?;
     let address = match table.take("url") {
-        Some(tree) => reader.url(&table.name("url"), &tree),
+        Some(tree) => {
+            let path = table.name("url");
+            reader.url(&path, &tree).filter(|url| leads_to_us(reader, &path, &tree.spot, url, of))
+        }
+        None if table.is_misspelt("url") => None,
         None => {
             let spot = table.spot.clone();
             reader.error(&spot, format!("'{path}.url' is missing: the address under which Telegram finds us"));
@@ -172,6 +177,21 @@ fn webhook(reader: &mut Reader, path: &str, tree: Tree) -> Option<Webhook> {
     let secret = required_secret(reader, &mut table, "secret");
     reader.finish(table);
     Some(Webhook { url: address?, secret: secret? })
+}
+
+/// Telegram calls no plain HTTP; another server in its place may. Where updates must arrive is said, since a proxy may
+/// rewrite it.
+fn leads_to_us(reader: &mut Reader, path: &str, spot: &Spot, url: &str, of: &Named) -> bool {
+    if of.api_url.is_none() && !url.starts_with("https://") {
+        reader.error(spot, format!("'{path}' must begin with https://: Telegram sends updates to nothing else"));
+        return false;
+    }
+    let ours = format!("/hooks/telegram/{}", of.name);
+    if !url.split(['?', '#']).next().is_some_and(|address| address.ends_with(&ours)) {
+        let words = format!("'{path}' does not end in {ours}: requests must arrive there; a proxy may rewrite it");
+        reader.warn(spot, words);
+    }
+    true
 }
 
 fn discord(reader: &mut Reader, table: &mut Table, named: Named) -> Option<DiscordAccount> {
@@ -225,6 +245,8 @@ fn slack(reader: &mut Reader, table: &mut Table, named: Named) -> Option<SlackAc
             Some(SlackEvents::Http { signing_secret })
         }
         (Some(false) | None, Some(app_token), _) => Some(SlackEvents::Socket { app_token }),
+        (Some(true), _, None) if table.is_misspelt("signing_secret") => None,
+        (Some(false) | None, None, _) if table.is_misspelt("app_token") || table.is_misspelt("signing_secret") => None,
         (Some(true), _, None) => {
             let path = table.name("signing_secret");
             reader.error(&spot, format!("'{path}' is missing: with 'mode: events' it proves that Slack is who asks"));
@@ -254,8 +276,10 @@ fn secret(reader: &mut Reader, table: &mut Table, key: &'static str) -> Option<S
 pub fn required_secret(reader: &mut Reader, table: &mut Table, key: &'static str) -> Option<Secret> {
     let path = table.name(key);
     let Some(tree) = table.take(key) else {
-        let spot: Spot = table.spot.clone();
-        reader.error(&spot, format!("'{path}' is missing"));
+        if !table.is_misspelt(key) {
+            let spot: Spot = table.spot.clone();
+            reader.error(&spot, format!("'{path}' is missing"));
+        }
         return None;
     };
     reader.secret(&path, &tree)

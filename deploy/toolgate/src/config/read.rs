@@ -156,6 +156,12 @@ impl Table {
         Some(self.pairs.remove(at).1)
     }
 
+    /// Whether `key`, which is not there, is what a key meant that nobody took: the error about that one says enough. To
+    /// be asked once all keys that are like it are taken.
+    pub fn is_misspelt(&self, key: &str) -> bool {
+        self.pairs.iter().any(|(other, _)| nearest(&other.text, self.known.iter().copied()) == Some(key))
+    }
+
     /// Whatever names the user chose.
     pub fn take_all(&mut self) -> Vec<(Key, Tree)> {
         std::mem::take(&mut self.pairs)

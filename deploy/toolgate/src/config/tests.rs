@@ -71,7 +71,6 @@ fn mistakes_are_placed_and_the_nearest_key_is_named() {
         expect![[r#"
             conf/toolgate.yaml:1:1: unknown key 'lisen': did you mean 'listen'?
             conf/toolgate.yaml:3:3: unknown key 'telegrm' in 'platforms': did you mean 'telegram'?
-            conf/toolgate.yaml:4:13: 'platforms.telegram.token' is missing
             conf/toolgate.yaml:4:15: unknown key 'tokn' in 'platforms.telegram': did you mean 'token'?
             conf/toolgate.yaml:4:34: 'platforms.telegram.mode' must be one of polling, webhook: did you mean 'polling'?
         "#]],
@@ -163,6 +162,35 @@ fn a_webhook_needs_address_and_secret() {
     let hooked = "platforms: { telegram: { token: env:T, webhook: { url: 'https://h/x/', secret: env:S } } }";
     let config = read(hooked).unwrap().config;
     assert_eq!(config.platforms.telegram[0].webhook.as_ref().unwrap().url, "https://h/x");
+}
+
+#[test]
+fn a_webhook_is_https_and_leads_to_us() {
+    let hooked = |rest: &str| {
+        format!("platforms: {{ telegram: {{ name: shop, token: env:T, webhook: {{ {rest}, secret: env:S }} }} }}")
+    };
+    check(
+        &hooked("url: 'http://h/hooks/telegram/shop'"),
+        expect![[r#"
+        conf/toolgate.yaml:1:68: 'platforms.telegram.webhook.url' must begin with https://: Telegram sends updates to nothing else
+    "#]],
+    );
+    check(
+        &hooked("url: 'https://h/x'"),
+        expect![[r#"
+        conf/toolgate.yaml:1:68: 'platforms.telegram.webhook.url' does not end in /hooks/telegram/shop: requests must arrive there; a proxy may rewrite it
+    "#]],
+    );
+    check(&hooked("url: 'https://h/y/hooks/telegram/shop/'"), expect![[r#""#]]);
+    check(
+        &hooked("urll: 'https://h/hooks/telegram/shop'"),
+        expect![[r#"
+        conf/toolgate.yaml:1:63: unknown key 'urll' in 'platforms.telegram.webhook': did you mean 'url'?
+    "#]],
+    );
+    let elsewhere =
+        hooked("url: 'http://h/hooks/telegram/shop'").replace("token:", "api_url: 'http://127.0.0.1:1', token:");
+    check(&elsewhere, expect![[r#""#]]);
 }
 
 #[test]

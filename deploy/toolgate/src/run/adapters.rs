@@ -1,6 +1,6 @@
 //! The chat accounts: configuration with its secrets read, the adapter that serves each, and what became of it.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::Router;
 use contract::{Core, Health, Missing, Outlet, Platform, Source, Stopped, seams::Condition};
@@ -9,12 +9,17 @@ use futures_util::FutureExt;
 use slack::Slack;
 use telegram::Telegram;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use crate::{
     config::{DiscordAccount, Platforms, SlackAccount, SlackEvents, TelegramAccount},
     run::{Ended, gateway::read},
 };
+
+/// When an account's set-up is looked at again after the start: the adapter sets a webhook, or removes it, meanwhile.
+const SOON: Duration = Duration::from_secs(10);
+/// How often it is looked at from then on.
+const NOW_AND_THEN: Duration = Duration::from_secs(300);
 
 /// An account whose secrets are read.
 pub enum Account {
@@ -167,15 +172,34 @@ impl Adapter {
         }
     }
 
-    /// Says at the start what the set-up lacks.
-    pub async fn tell_missing(self, health: Health) {
+    /// Says what the set-up lacks, until shutdown: asked at the start, again once the adapter had time to put right what it
+    /// can, and now and then, since people mend it meanwhile. The log tells changes only.
+    pub async fn tell_missing(self, health: Health, shutdown: CancellationToken) {
+        let mut known = Vec::new();
+        let mut waits = std::iter::once(SOON).chain(std::iter::repeat(NOW_AND_THEN));
+        loop {
+            let Some(missing) = shutdown.run_until_cancelled(self.inspect()).await else { return };
+            self.tell(&health, &known, &missing);
+            known = missing;
+            let wait = waits.next().unwrap_or(NOW_AND_THEN);
+            if shutdown.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    fn tell(&self, health: &Health, known: &[Missing], missing: &[Missing]) {
         let part = format!("{}/{}/set-up", self.platform, self.name);
-        let missing = self.inspect().await;
-        for Missing { what, step, .. } in &missing {
+        for Missing { what, step, .. } in missing.iter().filter(|new| known.iter().all(|old| old.what != new.what)) {
             warn!(platform = %self.platform, account = self.name, step, "{what}");
         }
-        match missing.as_slice() {
-            [] => health.clear(&part),
+        match missing {
+            [] => {
+                if !known.is_empty() {
+                    info!(platform = %self.platform, account = self.name, "nothing is missing in the set-up any more");
+                }
+                health.clear(&part);
+            }
             missing => {
                 let lines: Vec<_> = missing.iter().map(|m| format!("{}: {}", m.what, m.step)).collect();
                 health.set(&part, Condition::Degraded(lines.join("; ")));

@@ -171,8 +171,13 @@ fn say(options: &Options, places: &Places) {
     println!("  simulators   {}", places.simulators);
     println!("  store        {}", places.store);
     println!("\nIn another terminal, what happened to a request (its reference stands under each answer):\n");
-    println!("    toolgate trace list");
-    println!("    toolgate trace show REF\n");
+    // Without it the command asks at the default address.
+    let gateway = match places.gateway == format!("http://{}", defaults().listen) {
+        true => String::new(),
+        false => format!(" --gateway {}", places.gateway),
+    };
+    println!("    toolgate trace list{gateway}");
+    println!("    toolgate trace show REF{gateway}\n");
     println!("Ctrl+C ends it; nothing is left behind.");
 }
 

@@ -158,13 +158,7 @@ impl Running {
             adapter.begins(&self.gateway.health());
             let (core, shutdown) = (self.gateway.core(), self.intake.clone());
             self.adapters.spawn(adapter.clone().run(core, shutdown));
-            let (adapter, health, shutdown) = (adapter.clone(), self.gateway.health(), self.intake.clone());
-            self.adapters.spawn(async move {
-                tokio::select! {
-                    () = adapter.tell_missing(health) => {}
-                    () = shutdown.cancelled() => {}
-                }
-            });
+            self.adapters.spawn(adapter.clone().tell_missing(self.gateway.health(), self.intake.clone()));
         }
     }
 

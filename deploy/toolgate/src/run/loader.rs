@@ -85,10 +85,43 @@ pub fn report(findings: &Findings, health: &Health) {
     for problem in &findings.errors {
         error!("{problem}");
     }
-    let condition = match findings.errors.len() {
-        0 => Condition::Ready,
-        1 => Condition::Degraded("1 error; the last good version is used where there is one".into()),
-        n => Condition::Degraded(format!("{n} errors; the last good version is used where there is one")),
+    health.set("tools and policies", condition(&findings.errors));
+}
+
+/// Most files that a condition names.
+const FILES_NAMED: usize = 3;
+
+/// How many errors stand in which files.
+fn condition(errors: &[Finding]) -> Condition {
+    let mut files: Vec<&str> = errors.iter().map(|error| error.file.as_str()).collect();
+    files.sort_unstable();
+    files.dedup();
+    let count = match errors.len() {
+        0 => return Condition::Ready,
+        1 => "1 error".to_owned(),
+        n => format!("{n} errors"),
     };
-    health.set("tools and policies", condition);
+    let more = match files.len().saturating_sub(FILES_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    files.truncate(FILES_NAMED);
+    let files = files.join(", ");
+    Condition::Degraded(format!("{count} in {files}{more}; the last good version is used where there is one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_names_the_files_with_errors() {
+        let error = |file: &str| Finding { file: file.into(), line: 1, column: 1, message: "m".into(), hint: None };
+        assert_eq!(condition(&[]), Condition::Ready);
+        let errors = ["b.yaml", "a.yaml", "a.yaml", "c.yaml", "d.yaml"].map(error);
+        let words = "5 errors in a.yaml, b.yaml, c.yaml and 1 more; the last good version is used where there is one";
+        assert_eq!(condition(&errors), Condition::Degraded(words.into()));
+        let words = "1 error in b.yaml; the last good version is used where there is one";
+        assert_eq!(condition(&errors[..1]), Condition::Degraded(words.into()));
+    }
 }

@@ -31,6 +31,11 @@ async fn a_person_is_let_in_by_code_and_out_by_name() {
     assert_eq!((said.exit, said.text.as_str()), (Exit::Ok, "telegram:main/7 (Eve) is heard from now on"));
     assert_eq!(approve(&folder.config(), "--", &remote).await.exit, Exit::Usage);
 
+    let problem = json!({ "detail": "no request that still holds has this code", "hint": "GET /v1/pairings" });
+    let remote = answering("/v1/pairings/K7QM2XWZ/approve", 404, problem).await;
+    let said = approve(&folder.config(), "K7QM 2-XWZ", &remote).await;
+    assert!(said.text.contains("`toolgate pairing list`") && !said.text.contains("/v1/"), "{}", said.text);
+
     let remote = answering("/v1/pairings/slack/work/U%2F1", 200, json!(null)).await;
     let nobody = Person { platform: Platform::Slack, account: "work".into(), sender: "U/1".into() };
     assert_eq!(remove(&folder.config(), &nobody, &remote).await.exit, Exit::Ok);
