@@ -104,6 +104,10 @@ impl Lanes {
         for record in unfinished {
             // What was accepted here meanwhile has had no life before this one.
             let whence = if accepted.contains(&record.id) { Whence::New } else { Whence::Recovered };
+            if whence == Whence::Recovered {
+                // The dead process may have shown that it waits or is at work: taken away at its end in any case.
+                inner.indicators.shown(record.id, &record.message.address);
+            }
             Self::push(inner, record, whence);
         }
         let buffered = {

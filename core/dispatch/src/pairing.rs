@@ -11,12 +11,12 @@ use std::{
     time::Duration,
 };
 
-use contract::{Address, Caller, Kind, Locale, Message, Platform, Reply, StoreDown};
+use contract::{Address, Audience, Caller, Kind, Locale, Message, Platform, Reply, StoreDown};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::{delivery, gate::Admitted, gateway::Inner, turn::now_ms};
+use crate::{delivery, gate::Admitted, gateway::Inner, show, turn::now_ms};
 use code::Code;
 
 /// How long a code is good for; a person is shown one in this time.
@@ -316,7 +316,8 @@ pub(crate) async fn approve(inner: &Arc<Inner>, given: &str) -> Result<Paired, N
     write(inner, &account, people).await?;
     inner.pairing.settled(&account, &sender.id);
     let words = words::signal("The operator has let you in: I answer you from now on.", locale);
-    delivery::say_once(inner, &address, Reply { locale, ..Reply::text(words) });
+    let audience = if show::can_be_private(inner, &address) { Audience::Sender } else { Audience::Everyone };
+    delivery::say_once(inner, &address, Reply { locale, audience, ..Reply::text(words) });
     Ok(paired(&account, &sender.id, &person))
 }
 

@@ -87,6 +87,23 @@ fn what_is_said_twice_or_too_much_is_told() {
 }
 
 #[test]
+fn a_slip_in_a_name_is_told_and_passed_on_only_where_any_name_is_taken() {
+    let slip = args("Paris note day=3").unwrap_err();
+    assert_eq!((slip.problems.len(), slip.problems[0].path.as_str()), (1, "day"));
+    assert_eq!(slip.problems[0].hint.as_deref(), Some("did you mean 'days'?"));
+    assert_eq!(args("Paris note zone=3").unwrap()["zone"], json!("3"));
+    let open = json!({"additionalProperties": true, "properties": {"days": {"type": "integer"}}});
+    assert_eq!(arguments("t", "day=3", &open, "/t").unwrap(), json!({"day": "3"}));
+}
+
+#[test]
+fn a_word_without_a_place_is_given_the_name_that_it_fits() {
+    let slow = json!({"type": "object", "properties": {"seconds": {"type": "integer"}, "note": {"type": "string"}}});
+    let unnamed = arguments("slow", "20", &slow, "/slow").unwrap_err();
+    assert_eq!(unnamed.problems[0].hint.as_deref(), Some("for example seconds=20"));
+}
+
+#[test]
 fn what_is_open_is_followed_over_lines_and_no_list_of_problems_is_endless() {
     assert_eq!(names("/a {\n/b 1\n}\n/c [\n\n]\n/d").len(), 3);
     let lines = "\n/x".repeat(200_000);
