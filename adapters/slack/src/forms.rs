@@ -61,9 +61,23 @@ impl Origin {
     }
 }
 
-/// A form for the arguments of a schema, what is known of them filled in. Nothing when there is nothing to fill in, or
-/// more than a form can hold.
-pub(crate) fn modal(origin: &Origin, schema: &Value, known: &Map<String, Value>, locale: Locale) -> Option<Value> {
+/// What was typed before the form was asked for.
+pub(crate) struct Begun<'a> {
+    pub known: &'a Map<String, Value>,
+    pub problems: &'a [Problem],
+}
+
+impl Begun<'_> {
+    /// What is wrong with what was typed for an argument: Slack refuses a form with it in the field.
+    fn wrong(&self, name: &str) -> Option<&Problem> {
+        let of_field = |problem: &&Problem| problem.path.split('/').next() == Some(name) && problem.got.is_some();
+        self.problems.iter().find(of_field)
+    }
+}
+
+/// A form for the arguments of a schema, what is known of them and good filled in. Nothing when there is nothing to fill
+/// in, or more than a form can hold.
+pub(crate) fn modal(origin: &Origin, schema: &Value, begun: &Begun<'_>, locale: Locale) -> Option<Value> {
     let metadata = serde_json::to_string(origin).ok().filter(|written| written.len() <= LONGEST_METADATA)?;
     let properties = schema.get("properties")?.as_object().filter(|all| !all.is_empty())?;
     let required: Vec<&str> = array(schema, "required").iter().filter_map(Value::as_str).collect();
@@ -76,7 +90,7 @@ pub(crate) fn modal(origin: &Origin, schema: &Value, known: &Map<String, Value>,
         .map(|field| (field, false))
         .chain(rest.into_iter().map(|field| (field, true)))
         .take(MOST_BLOCKS)
-        .map(|((name, schema), optional)| input(name, schema, optional, known.get(name), locale))
+        .map(|((name, schema), optional)| input(name, schema, optional, begun, locale))
         .collect();
     Some(json!({
         "type": "modal",
@@ -134,8 +148,10 @@ pub(crate) fn errors(view: &Value, problems: &[Problem], locale: Locale) -> Map<
     errors
 }
 
-fn input(name: &str, schema: &Value, optional: bool, known: Option<&Value>, locale: Locale) -> Value {
-    let (element, reading) = element(name, schema, known.or_else(|| schema.get("default")), locale);
+fn input(name: &str, schema: &Value, optional: bool, begun: &Begun<'_>, locale: Locale) -> Value {
+    let wrong = begun.wrong(name);
+    let known = begun.known.get(name).or_else(|| schema.get("default")).filter(|_| wrong.is_none());
+    let (element, reading) = element(name, schema, known, locale);
     let mut block = json!({
         "type": "input",
         "block_id": format!("{reading}{name}"),
@@ -143,8 +159,9 @@ fn input(name: &str, schema: &Value, optional: bool, known: Option<&Value>, loca
         "label": plain(text(schema, "title").unwrap_or(name), LONGEST_LABEL),
         "element": element,
     });
-    if let Some(description) = text(schema, "description") {
-        block["hint"] = plain(description, LONGEST_HINT);
+    let hint = wrong.map(|problem| words::expected(problem, locale));
+    if let Some(hint) = hint.as_deref().or_else(|| text(schema, "description")) {
+        block["hint"] = plain(hint, LONGEST_HINT);
     }
     block
 }

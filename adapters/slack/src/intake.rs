@@ -179,7 +179,8 @@ impl Intake {
             return false;
         }
         let origin = forms::Origin::new(&item.name, &message.address);
-        let Some(view) = forms::modal(&origin, &item.parameters, &known, locale) else { return false };
+        let begun = forms::Begun { known: &known, problems: &problems };
+        let Some(view) = forms::modal(&origin, &item.parameters, &begun, locale) else { return false };
         let opening = async { self.slack.api.call("views.open", &json!({"trigger_id": trigger, "view": view})).await };
         match tokio::time::timeout(FORM, opening).await {
             Ok(Ok(_)) => true,

@@ -7,6 +7,10 @@ fn origin() -> Origin {
     Origin::new("weather_query", &address)
 }
 
+fn begun(known: &Map<String, Value>) -> Begun<'_> {
+    Begun { known, problems: &[] }
+}
+
 fn schema() -> Value {
     json!({"type": "object", "required": ["city", "days"], "properties": {
         "note": {"type": "string", "maxLength": 4000},
@@ -36,7 +40,7 @@ fn short(block: &Value) -> String {
 #[test]
 fn a_form_has_an_input_for_each_argument_the_required_first() {
     let known = json!({"city": "Oslo"});
-    let view = modal(&origin(), &schema(), known.as_object().expect("an object"), Locale::En).expect("a form");
+    let view = modal(&origin(), &schema(), &begun(known.as_object().expect("an object")), Locale::En).expect("a form");
     let lines: Vec<String> = array(&view, "blocks").iter().map(short).collect();
     expect![[r#"
         "text:city" "plain_text_input" = "Oslo"
@@ -57,7 +61,7 @@ fn a_form_has_an_input_for_each_argument_the_required_first() {
     assert_eq!((&city["element"]["min_length"], &city["element"]["max_length"]), (&json!(2), &json!(40)));
     assert_eq!(city["hint"]["text"], "Which city");
     assert_eq!(view["blocks"][1]["element"]["min_value"], "1");
-    let hourly = modal(&origin(), &schema(), &Map::new(), Locale::ZhHans).expect("a form")["blocks"][4].take();
+    let hourly = modal(&origin(), &schema(), &begun(&Map::new()), Locale::ZhHans).expect("a form")["blocks"][4].take();
     assert_eq!(hourly["element"]["options"][0], json!({"text": {"type": "plain_text", "text": "是"}, "value": "true"}));
 }
 
@@ -87,7 +91,7 @@ fn what_is_filled_in_has_the_types_of_the_schema() {
 
 #[test]
 fn a_problem_stands_at_its_field() {
-    let view = modal(&origin(), &schema(), &Map::new(), Locale::En).expect("a form");
+    let view = modal(&origin(), &schema(), &begun(&Map::new()), Locale::En).expect("a form");
     let problem = |path: &str, hint: Option<&str>| Problem {
         path: path.into(),
         expected: "a whole number".into(),
@@ -102,22 +106,27 @@ fn a_problem_stands_at_its_field() {
 #[test]
 fn a_form_stays_within_what_the_platform_takes() {
     let many: Map<String, Value> = (0..150).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
-    let view = modal(&origin(), &json!({"properties": many}), &Map::new(), Locale::En).expect("a form");
+    let view = modal(&origin(), &json!({"properties": many}), &begun(&Map::new()), Locale::En).expect("a form");
     assert_eq!(array(&view, "blocks").len(), 100);
     let all: Vec<&String> = many.keys().collect();
-    assert!(modal(&origin(), &json!({"properties": many, "required": all}), &Map::new(), Locale::En).is_none());
+    assert!(modal(&origin(), &json!({"properties": many, "required": all}), &begun(&Map::new()), Locale::En).is_none());
     let choices: Vec<String> = (0..120).map(|n| n.to_string()).collect();
-    let view =
-        modal(&origin(), &json!({"properties": {"c": {"type": "string", "enum": choices}}}), &Map::new(), Locale::En);
+    let view = modal(
+        &origin(),
+        &json!({"properties": {"c": {"type": "string", "enum": choices}}}),
+        &begun(&Map::new()),
+        Locale::En,
+    );
     assert_eq!(view.expect("a form")["blocks"][0]["element"]["type"], "plain_text_input");
     let long = Origin { command: "a_command_with_a_very_long_name".into(), ..origin() };
-    let view = modal(&long, &json!({"properties": {"x": {"enum": ["y".repeat(200)]}}}), &Map::new(), Locale::En)
-        .expect("a form");
+    let view =
+        modal(&long, &json!({"properties": {"x": {"enum": ["y".repeat(200)]}}}), &begun(&Map::new()), Locale::En)
+            .expect("a form");
     assert!(view["title"]["text"].as_str().is_some_and(|title| title.chars().count() <= 24));
     let option = &view["blocks"][0]["element"]["options"][0];
     assert_eq!(option["value"], "#0");
     assert!(option["text"]["text"].as_str().is_some_and(|shown| shown.chars().count() <= 75));
-    assert!(modal(&origin(), &json!({"type": "object"}), &Map::new(), Locale::En).is_none());
+    assert!(modal(&origin(), &json!({"type": "object"}), &begun(&Map::new()), Locale::En).is_none());
 }
 
 #[test]
@@ -127,4 +136,26 @@ fn pairs_are_taken_over_and_other_ways_are_left_to_the_core() {
     assert_eq!(read("").as_deref(), Some("{}"));
     assert_eq!(read("city=5 days=3").as_deref(), Some(r#"{"city":"5","days":3}"#));
     assert_eq!((read("Oslo"), read("town=Oslo"), read("city=\"New York\"")), (None, None, None));
+}
+
+#[test]
+fn what_breaks_its_fields_limits_is_not_filled_in_but_said() {
+    let known = json!({"days": 99, "note": "x"});
+    let problem = |path: &str, got: Option<&str>| Problem {
+        path: path.into(),
+        expected: "at most 7".into(),
+        got: got.map(str::to_owned),
+        hint: None,
+    };
+    let problems = [problem("city", None), problem("days", Some("99"))];
+    let begun = Begun { known: known.as_object().expect("an object"), problems: &problems };
+    let view = modal(&origin(), &schema(), &begun, Locale::En).expect("a form");
+    let block = |name: &str| {
+        let blocks = view["blocks"].as_array().into_iter().flatten();
+        blocks.cloned().find(|block| block["element"]["action_id"] == name).expect("it is there")
+    };
+    assert_eq!(block("days")["element"].get("initial_value"), None);
+    assert_eq!(block("days")["hint"]["text"], "at most 7");
+    assert_eq!(block("city")["hint"]["text"], "Which city");
+    assert_eq!(block("note")["element"]["initial_value"], "x");
 }

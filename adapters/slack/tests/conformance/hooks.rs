@@ -130,3 +130,16 @@ async fn what_was_not_stored_is_sent_again() {
     stage.condition(|now| *now == Condition::Ready).await;
     stage.end().await;
 }
+
+#[tokio::test]
+async fn while_another_process_takes_in_everything_is_to_be_sent_again() {
+    let mut stage = stage().await;
+    stage.fake.foreign.store(true, Ordering::Relaxed);
+    stage.start().await;
+    stage.condition(|now| matches!(now, Condition::Degraded(why) if why.contains("another process"))).await;
+    assert_eq!(send(&stage, SECRET, now(), JSON, "{}").await.0, StatusCode::SERVICE_UNAVAILABLE);
+    stage.fake.foreign.store(false, Ordering::Relaxed);
+    stage.condition(|now| *now == Condition::Ready).await;
+    assert_eq!(send(&stage, SECRET, now(), JSON, "{}").await.0, StatusCode::OK);
+    stage.end().await;
+}

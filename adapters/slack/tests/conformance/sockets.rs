@@ -199,3 +199,24 @@ async fn a_storm_of_ends_loses_and_doubles_nothing() {
     assert_eq!(stage.world().stats().lost, 0);
     stage.end().await;
 }
+
+#[tokio::test]
+async fn a_second_process_opens_no_socket_until_the_first_is_gone() {
+    let mut stage = Stage::quiet(Setup { limits: quick(), ..Setup::default() }, |url| socket_config(url, 1)).await;
+    let stands_by = |now: &Condition| matches!(now, Condition::Degraded(why) if why.contains("another process"));
+    stage.fake.foreign.store(true, Ordering::Relaxed);
+    stage.start().await;
+    stage.condition(stands_by).await;
+    assert_eq!(stage.world().stats().connections, 0);
+    stage.fake.foreign.store(false, Ordering::Relaxed);
+    stage.condition(|now| *now == Condition::Ready).await;
+    stage.say("dm:ann", "one");
+    assert_eq!(stage.heard().await.text(), "one");
+    stage.fake.foreign.store(true, Ordering::Relaxed);
+    stage.condition(stands_by).await;
+    stage.fake.foreign.store(false, Ordering::Relaxed);
+    stage.condition(|now| *now == Condition::Ready).await;
+    stage.say("dm:ann", "two");
+    assert_eq!(stage.heard().await.text(), "two");
+    stage.end().await;
+}

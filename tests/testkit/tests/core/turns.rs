@@ -139,6 +139,15 @@ async fn free_text_without_a_model_is_answered_with_the_nearest_tools() {
 }
 
 #[tokio::test]
+async fn a_tools_name_without_the_slash_is_the_command() {
+    let tree = expect![[r#"
+        turn  ok
+        └─ sleep {ms: 1}  ok
+    "#]];
+    check("sleep 1", expect!["- slept_ms: 1"], tree).await;
+}
+
+#[tokio::test]
 async fn a_reply_is_sent_once_to_where_it_was_asked() {
     let gateway = gateway().await;
     gateway.gateway_accept(message(Platform::Telegram, "42", "ada", "/sleep 1")).await;
