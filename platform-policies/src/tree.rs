@@ -274,6 +274,20 @@ fn said(info: &str) -> String {
     match info {
         _ if info.contains("recursion limit") => "nested too deeply".to_owned(),
         _ if info.contains("tab") => format!("a tab where YAML wants spaces ({info})"),
+        _ if info.starts_with("while parsing a block mapping") => {
+            "this does not go on the map above: its keys begin in one column, and each has its ':'".to_owned()
+        }
+        _ if info.starts_with("while parsing a block collection") => {
+            "this does not go on the list above: its items begin in one column, and each has its '-'".to_owned()
+        }
+        _ if info.starts_with("mapping values are not allowed") => {
+            "no ':' fits here: is the line too far right, or a text with ': ' in it without quotes?".to_owned()
+        }
+        _ if info.starts_with("while parsing a flow mapping") => "a ',' or the closing '}' is missing here".to_owned(),
+        _ if info.starts_with("while parsing a flow sequence") => "a ',' or the closing ']' is missing here".to_owned(),
+        _ if info.starts_with("while parsing node, found unknown anchor") => {
+            "no '&' before this names what '*' refers to: put a text that begins with '*' in quotes".to_owned()
+        }
         _ => info.to_owned(),
     }
 }

@@ -68,6 +68,34 @@ fn an_unknown_platform_toolset_tool_or_label_names_the_nearest() {
 }
 
 #[test]
+fn what_is_not_yaml_is_told_in_words_for_people() {
+    wrong(
+        "# web.yaml\nplatform: web\n toolsets: {}\n",
+        expect![[r#"
+        web.yaml:3:10: no ':' fits here: is the line too far right, or a text with ': ' in it without quotes?
+    "#]],
+    );
+    wrong(
+        "# web.yaml\nplatform: web\ntools:\n  deny: []\n allow: []\n",
+        expect![[r#"
+        web.yaml:5:2: this does not go on the map above: its keys begin in one column, and each has its ':'
+    "#]],
+    );
+    wrong(
+        "# web.yaml\nplatform: web\ntools: { deny: [a, b }\n",
+        expect![[r#"
+        web.yaml:3:16: mismatched bracket '[' closed by '}'
+    "#]],
+    );
+    wrong(
+        "# web.yaml\nplatform: web\ntools: { deny: [a]\nlimits: {}\n",
+        expect![[r#"
+        web.yaml:4:1: a ',' or the closing '}' is missing here
+    "#]],
+    );
+}
+
+#[test]
 fn what_is_denied_need_not_exist() {
     wrong(
         r#"

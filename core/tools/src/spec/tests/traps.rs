@@ -53,9 +53,9 @@ fn what_yaml_should_not_hold_is_refused_with_line_and_column() {
         (
             "a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: [*nothing]\n",
             expect![[r#"
-            refused (no name)
-            error t.yaml:3:5: while parsing node, found unknown anchor
-        "#]],
+                refused (no name)
+                error t.yaml:3:5: no '&' before this names what '*' refers to: put a text that begins with '*' in quotes
+            "#]],
         ),
         (
             "a: &a { <<: { b: 1 } }\n",
