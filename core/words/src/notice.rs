@@ -191,8 +191,8 @@ mod tests {
             ✏️ 请检查输入: “order_query”无法用这些参数运行：有 4 处不对
             status：应为以下之一：pending, paid，实际是 "payed"（您是不是想写“paid”？）
             order_id：应为文本，但没有提供（order number）
-            limit：应为不大于 50，实际是 99
-            全部参数：应为至多 6 层嵌套（请减少嵌套）
+            limit：应为不大于 50 的数，实际是 99
+            参数：应为至多 6 层嵌套（请减少嵌套）
             用法：/order_query order_id
             操作可能已在 12:03:09 UTC 生效
             请在 5 分钟后再试
@@ -216,7 +216,7 @@ mod tests {
         expect![[r#"
             以下之一：pending, paid（您是不是想写“paid”？）
             文本（order number）
-            不大于 50
+            不大于 50 的数
             至多 6 层嵌套（请减少嵌套）"#]]
         .assert_eq(&said(Locale::ZhHans));
     }
