@@ -87,6 +87,9 @@ impl Rest {
         if bare.is_empty() || !bare.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(stopped("the token is not one of Discord's", &TOKEN_STEPS));
         }
+        if bare.split('.').count() != 3 || bare.split('.').any(str::is_empty) {
+            return Err(stopped("the token is not a bot's: that has three parts with dots between them", &SHAPE_STEPS));
+        }
         let base = base(api_url).ok_or_else(|| {
             stopped("'api_url' is not an http address", &["write it like http://127.0.0.1:8081/api/v10"])
         })?;
@@ -274,6 +277,10 @@ impl Rest {
         words.replace(self.token.expose_secret(), "(token)")
     }
 }
+
+/// A public key or a client secret was copied instead.
+const SHAPE_STEPS: [&str; 1] =
+    ["a bot token has three parts with dots: Developer Portal → Bot → Reset Token shows a new one once"];
 
 pub(crate) const TOKEN_STEPS: [&str; 3] = [
     "open https://discord.com/developers/applications, choose the application, then Bot",

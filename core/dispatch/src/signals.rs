@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::{Action, Address, Caller, Kind, Message, SessionKey, StoreDown, TurnId};
+use contract::{Action, Address, Caller, Kind, Message, Platform, SessionKey, StoreDown, TurnId};
 
 use crate::{
     commands::{self, Builtin, Command},
@@ -128,12 +128,19 @@ async fn stop(inner: &Inner, message: &Message, caller: &Caller) -> Result<usize
 /// What people put on a message to have it stopped: emoji, and the names that platforms use for them.
 const STOPPING: [&str; 6] = ["❌", "🛑", "⏹", "x", "octagonal_sign", "stop_button"];
 
+/// Telegram has none of them among its reactions.
+const STOPPING_ON_TELEGRAM: &str = "👎";
+
+fn asks_to_stop(emoji: &str, platform: Platform) -> bool {
+    STOPPING.contains(&emoji) || platform == Platform::Telegram && emoji == STOPPING_ON_TELEGRAM
+}
+
 /// The sender's own turn that a reaction stops: put on the message that asked for it, or on what shows its progress.
 pub(crate) fn reacted_to(inner: &Inner, message: &Message, caller: &Caller) -> Option<TurnId> {
     let Kind::Reaction { emoji, message: on } = &message.kind else { return None };
     // A variation selector says how it is drawn, not what it is.
     let plain = emoji.trim_matches(':').trim_end_matches(['\u{fe0e}', '\u{fe0f}']);
-    if !STOPPING.contains(&plain) {
+    if !asks_to_stop(plain, message.address.platform) {
         return None;
     }
     let place = Address { thread: None, ..message.address.clone() };
@@ -146,9 +153,13 @@ pub(crate) fn reacted_to(inner: &Inner, message: &Message, caller: &Caller) -> O
 
 #[cfg(test)]
 mod tests {
-    use contract::Platform;
-
     use super::*;
+
+    #[test]
+    fn a_thumb_down_stops_only_where_nothing_else_can() {
+        assert!(asks_to_stop("👎", Platform::Telegram) && asks_to_stop("❌", Platform::Discord));
+        assert!(!asks_to_stop("👎", Platform::Discord) && !asks_to_stop("👍", Platform::Telegram));
+    }
 
     #[test]
     fn a_retry_is_answered_through_the_press_under_what_was_asked() {

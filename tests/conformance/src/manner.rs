@@ -98,7 +98,7 @@ impl People {
     pub fn cross(&self) -> &'static str {
         match self.platform {
             Platform::Slack => "x",
-            Platform::Telegram => "❌",
+            Platform::Telegram => "👎",
             _ => "❌",
         }
     }

@@ -62,3 +62,12 @@ fn only_the_account_s_own_401_is_about_the_token() {
     );
     assert!(rest.refused.is_cancelled());
 }
+
+#[test]
+fn what_cannot_be_a_bots_token_is_told_without_asking() {
+    for wrong in ["f3a9c1", "abc.def", "abc..def", "a.b.c.d"] {
+        let stopped = Rest::new(&SecretString::from(wrong), None).err().expect("it is refused");
+        assert!(stopped.steps[0].contains("three parts with dots"), "{stopped:?}");
+        assert!(!format!("{stopped:?}").contains(wrong), "{stopped:?}");
+    }
+}
