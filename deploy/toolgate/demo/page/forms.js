@@ -56,7 +56,13 @@ function made(pane, entry, id) {
       say(error.message);
     }
   });
-  dialog.addEventListener("close", () => { pane.forms.delete(id); dialog.remove(); pane.composer.focus(); });
+  dialog.addEventListener("close", () => {
+    pane.forms.delete(id);
+    dialog.remove();
+    // The browser gave the focus back before the dialog was gone, and what is typed would be lost: it is given anew.
+    document.activeElement?.blur();
+    pane.composer.focus();
+  });
   const wrong = (errors) => {
     const found = inputs.filter((one) => errors[one.field.block] || errors[one.field.id]);
     for (const one of found) mark(one, errors[one.field.block] || errors[one.field.id]);
