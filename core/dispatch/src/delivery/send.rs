@@ -30,6 +30,8 @@ pub(super) const SEND_DEADLINE: Duration = Duration::from_secs(60);
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// How long an unreachable platform is tried.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(3_600);
+/// How long a part is sent again of which it is known each time that it did not arrive.
+const UNTAKEN_MAX: Duration = Duration::from_secs(600);
 /// Most sends of one part whose outcome stays open; each repeat carries the mark.
 const UNSURE_MAX: u32 = 4;
 /// How long the later of them wait, in messages that the platform would take in that time: the few that there are
@@ -53,7 +55,7 @@ pub(super) async fn send(
     part: &Part,
 ) -> Result<Sent, Stop> {
     let mut part = part.clone();
-    let mut unreachable_since = None;
+    let (mut unreachable_since, mut untaken_since) = (None, None);
     let mut tries = 0;
     loop {
         let at = inner.deliveries.place(&job.delivery.to, connected.outlet.pace(&job.delivery.to));
@@ -74,7 +76,7 @@ pub(super) async fn send(
         tries += 1;
         match error {
             DeliveryError::Wait { scope, until } => {
-                unreachable_since = None;
+                (unreachable_since, untaken_since) = (None, None);
                 wait(inner, job, n, scope, until).await?;
             }
             DeliveryError::NotSent(why) => {
@@ -84,18 +86,24 @@ pub(super) async fn send(
                 pause(inner, backoff(tries)).await?;
             }
             DeliveryError::Unsure(why) => {
-                job.unsure += 1;
-                if job.unsure >= UNSURE_MAX {
-                    return Err(Stop::Failed(Code::DeliveryRefused, why));
-                }
-                pause(inner, in_doubt(connected, job).max(backoff(tries))).await?;
-                if draft.is_some() {
-                    continue;
-                }
-                match doubt(inner, connected, job, &key).await? {
+                pause(inner, backoff(tries)).await?;
+                // Replacing again changes nothing.
+                let doubt = if draft.is_some() { Doubt::Harmless } else { doubt(inner, connected, job, &key).await? };
+                match doubt {
                     Doubt::Arrived(receipt) => return Ok(Sent::Receipt(receipt)),
-                    Doubt::Harmless => {}
+                    // As if it had not been sent, though not for as long: it may be this message that the platform
+                    // stumbles over, and others wait behind it.
+                    Doubt::Harmless => {
+                        if untaken_since.get_or_insert_with(Instant::now).elapsed() > UNTAKEN_MAX {
+                            return Err(Stop::Failed(Code::DeliveryRefused, why));
+                        }
+                    }
                     Doubt::Open => {
+                        job.unsure += 1;
+                        if job.unsure >= UNSURE_MAX {
+                            return Err(Stop::Failed(Code::DeliveryRefused, why));
+                        }
+                        pause(inner, in_doubt(connected, job)).await?;
                         job.mark(n);
                         return Ok(Sent::RenderAgain);
                     }

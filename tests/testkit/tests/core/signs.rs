@@ -78,6 +78,17 @@ async fn progress_is_left_out_when_the_platform_has_room_for_the_answer_alone() 
 }
 
 #[tokio::test]
+async fn what_is_known_not_to_have_arrived_is_sent_again_until_it_is_taken() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.can_find();
+    gateway.outlet.fail_next([const { Fault::UnsureBefore }; 5].into_iter().chain([Fault::UnsureAfter]));
+    accept(&gateway, asks("1")).await;
+    until("it is delivered", || gateway.gateway.load() == (0, 0, 0) && !gateway.outlet.finals().is_empty()).await;
+    assert_eq!(gateway.outlet.standing(), ["- id: 1"]);
+    assert_eq!(gateway.outlet.finals().len(), 1);
+}
+
+#[tokio::test]
 async fn what_can_be_looked_up_is_never_sent_twice_nor_marked() {
     let gateway = gateway(&Gate::opened()).await;
     gateway.outlet.can_find();
