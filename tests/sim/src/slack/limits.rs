@@ -27,6 +27,8 @@ pub struct Limits {
     pub events_per_hour: u64,
     /// How long an app has for an acknowledgement.
     pub ack_seconds: f64,
+    /// How often an event is tried in all.
+    pub tries: u32,
     /// How long after a failed try an event comes again.
     pub retry_first: f64,
     pub retry_second: f64,
@@ -59,6 +61,7 @@ impl Default for Limits {
             sockets: 10,
             events_per_hour: 30_000,
             ack_seconds: 3.0,
+            tries: 4,
             retry_first: 0.0,
             retry_second: 60.0,
             retry_third: 300.0,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -134,7 +135,7 @@ async fn talk(slack: &Slack, app: usize, id: u64, socket: &mut Socket) -> Result
         }
         let next = clocks.next();
         tokio::select! {
-            frame = socket.next(), if !silent => match frame {
+            frame = heard(socket, silent) => match frame {
                 Some(Ok(Message::Text(text))) => slack.write(|world| world.heard(app, text.as_str())),
                 Some(Ok(Message::Close(_))) | None => return Ok(()),
                 Some(Ok(_)) => {}
@@ -150,6 +151,17 @@ async fn talk(slack: &Slack, app: usize, id: u64, socket: &mut Socket) -> Result
             () = slack.stopped() => return end(socket, Order::Close(Some(1001))).await,
         }
     }
+}
+
+/// What comes next through a socket. One that is silent hears nothing either, but whoever hangs up is gone from it too.
+async fn heard(socket: &mut Socket, silent: bool) -> Option<Result<Message, Error>> {
+    if !silent {
+        return socket.next().await;
+    }
+    // Past the frames, so that none is answered.
+    let mut bytes = [0; 1_024];
+    while socket.get_mut().read(&mut bytes).await.is_ok_and(|count| count > 0) {}
+    None
 }
 
 async fn obey(socket: &mut Socket, order: Order, clocks: &mut Clocks) -> Result<(), Error> {

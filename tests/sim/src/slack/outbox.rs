@@ -15,8 +15,6 @@ use super::world::World;
 const KEPT: usize = 20_000;
 /// How many that were acknowledged are remembered, to be delivered again on demand.
 const REMEMBERED: usize = 100;
-/// How often an event is tried in all.
-const TRIES: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -229,7 +227,7 @@ impl World {
         let Some(at) = outbox.find(envelope) else { return };
         let delivery = &mut outbox.queue[at];
         delivery.attempt += 1;
-        if delivery.what == What::Event && delivery.attempt < TRIES && !final_ {
+        if delivery.what == What::Event && delivery.attempt < limits.tries && !final_ {
             (delivery.reason, delivery.state) = (reason, State::Waiting);
             delivery.due = Instant::now() + pause(&limits, delivery.attempt);
             self.stats.redelivered += 1;
