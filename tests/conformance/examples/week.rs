@@ -43,6 +43,8 @@ async fn main() {
 
 /// The other process: a gateway until its input ends.
 async fn serve(platform: Platform, url: &str) {
+    // What is given up is said.
+    tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr).init();
     let gateway = gateway(platform, url).await;
     println!("ready");
     let _ = tokio::task::spawn_blocking(|| std::io::stdin().lock().lines().next()).await;

@@ -16,6 +16,8 @@ use crate::people::Entry;
 const MOST_WAITING: usize = 2;
 /// How long after the last answer further ones are looked for.
 const AFTER: Duration = Duration::from_millis(1_500);
+/// What goes wrong so long after a message was said is told with it.
+const STORY: Duration = Duration::from_secs(5);
 /// Between two messages of a person: a little more than what platforms let a bot answer in one conversation, and in all of
 /// them together.
 const fn pace(platform: Platform) -> Duration {
@@ -45,6 +47,8 @@ struct Pages {
     waiting: HashMap<String, usize>,
     /// The conversation of each message, and whether it was answered.
     said: HashMap<usize, (String, bool)>,
+    /// When each was said.
+    when: HashMap<usize, Instant>,
     /// What each of the bot's messages answers, and whether it is marked.
     seen: HashMap<String, (usize, bool)>,
     /// The newest message of a conversation that was answered.
@@ -103,6 +107,7 @@ impl Book {
     fn note(&self, number: usize, conversation: &str) {
         let mut pages = self.pages();
         pages.said.insert(number, (conversation.to_owned(), false));
+        pages.when.insert(number, Instant::now());
         *pages.waiting.entry(conversation.to_owned()).or_default() += 1;
     }
 
@@ -128,6 +133,16 @@ impl Book {
 
     fn is_settled(&self) -> bool {
         self.pages().waiting.values().all(|waiting| *waiting == 0)
+    }
+
+    /// Where and when a message was said, and what went wrong from then on.
+    pub(super) fn story(&self, number: usize, log: &[(Instant, String)]) -> Option<String> {
+        let pages = self.pages();
+        let (said, when) = (pages.said.get(&number)?, *pages.when.get(&number)?);
+        let after = |at: &Instant| at.checked_duration_since(when).filter(|after| *after < STORY);
+        let faults = log.iter().filter_map(|(at, fault)| Some(format!("{:.1} s {fault}", after(at)?.as_secs_f64())));
+        let ago = when.elapsed().as_secs_f64();
+        Some(format!("{number} in {}, {ago:.1} s ago: {}", said.0, faults.collect::<Vec<_>>().join("; ")))
     }
 
     /// How many conversations have an answer.

@@ -1,5 +1,7 @@
 //! What goes wrong in a week: a connection ends, and beside that requests are lost and events come twice.
 
+use std::time::Instant;
+
 use contract::Platform;
 use serde_json::{Value, json};
 
@@ -9,6 +11,8 @@ pub(super) struct Trouble<'a> {
     people: &'a People,
     endings: Vec<Value>,
     n: usize,
+    /// What was ordered, and when.
+    pub(super) log: Vec<(Instant, String)>,
 }
 
 /// What takes seconds comes once in so many times.
@@ -18,7 +22,7 @@ impl<'a> Trouble<'a> {
     pub(super) fn new(people: &'a People) -> Self {
         let mut endings = people.endings();
         endings.extend(further(people.platform));
-        Self { people, endings, n: 0 }
+        Self { people, endings, n: 0, log: Vec::new() }
     }
 
     /// The next connection ends; in words, how.
@@ -29,6 +33,7 @@ impl<'a> Trouble<'a> {
         let ending =
             if n % RARE == RARE - 1 { self.people.silence() } else { self.endings[n % self.endings.len()].clone() };
         self.people.fault(ending.clone()).await;
+        self.log.push((Instant::now(), format!("{ending} {}", posting(n))));
         format!("number {n}: {ending}")
     }
 
