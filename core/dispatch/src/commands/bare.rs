@@ -17,8 +17,11 @@ pub(crate) fn asked(
     if planner.reads_free_text() || text.trim_start().starts_with('/') {
         return of(&message.kind);
     }
-    let is_for_us = message.address.direct || message.heard != Heard::Overheard;
-    if let Some(builtin) = builtin(text).filter(|_| is_for_us) {
+    // Among others such words are talk: "sleep well" is said to somebody else.
+    if !message.address.direct && message.heard == Heard::Overheard {
+        return None;
+    }
+    if let Some(builtin) = builtin(text) {
         return Some(vec![Command::Builtin(builtin)]);
     }
     bare(text, |name| snapshot.resolve(caller, name).is_some())
