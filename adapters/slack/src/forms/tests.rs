@@ -151,8 +151,8 @@ fn what_breaks_its_fields_limits_is_not_filled_in_but_said() {
     let begun = Begun { known: known.as_object().expect("an object"), problems: &problems };
     let view = modal(&origin(), &schema(), &begun, Locale::En).expect("a form");
     let block = |name: &str| {
-        let blocks = view["blocks"].as_array().into_iter().flatten();
-        blocks.cloned().find(|block| block["element"]["action_id"] == name).expect("it is there")
+        let mut blocks = view["blocks"].as_array().into_iter().flatten();
+        blocks.find(|block| block["element"]["action_id"] == name).cloned().expect("it is there")
     };
     assert_eq!(block("days")["element"].get("initial_value"), None);
     assert_eq!(block("days")["hint"]["text"], "at most 7");

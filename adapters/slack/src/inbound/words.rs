@@ -56,8 +56,7 @@ fn escape<'a>(text: &'a str, out: &mut String) -> &'a str {
 /// One mark at the beginning: a mention, a link, a date. What is none stands for itself.
 fn mark<'a>(text: &'a str, words: &mut Words, me: &Me) -> &'a str {
     let end = text.find('>').filter(|end| !text[1..*end].contains(['<', '\n']));
-    let begins = |c: char| !c.is_whitespace();
-    let Some(end) = end.filter(|end| text[1..*end].starts_with(begins)) else {
+    let Some(end) = end.filter(|end| is_mark(&text[1..*end])) else {
         words.text.push('<');
         return &text[1..];
     };
@@ -70,6 +69,16 @@ fn mark<'a>(text: &'a str, words: &mut Words, me: &Me) -> &'a str {
     let label = label.map(unescaped).filter(|label| !label.is_empty());
     words.text.push_str(&shown(&unescaped(target), label.as_deref()));
     rest
+}
+
+/// A name's sign, or an address: the text of a slash command has its own brackets as they were typed.
+fn is_mark(inside: &str) -> bool {
+    let scheme = inside.split_once(':').map(|(scheme, _)| scheme);
+    let is_address = scheme.is_some_and(|scheme| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    });
+    inside.starts_with(['@', '#', '!']) || is_address
 }
 
 pub(super) fn is_us(user: &str, me: &Me) -> bool {
@@ -132,5 +141,17 @@ pub(super) fn link(target: &str, label: Option<&str>) -> String {
         Some(label) if label == target => label.to_owned(),
         Some(label) if bare(label) == bare(target) => label.to_owned(),
         Some(label) => format!("{label} ({target})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_that_name_nothing_stand_for_themselves() {
+        let read = |written: &str| plain(written, &Me::default()).text;
+        assert_eq!(read("<img src=x onerror=y> and <b>"), "<img src=x onerror=y> and <b>");
+        assert_eq!(read("a<b, c>d &lt;!channel&gt;"), "a<b, c>d <!channel>");
     }
 }
