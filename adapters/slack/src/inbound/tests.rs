@@ -277,7 +277,8 @@ fn a_slash_command_is_said_by_its_tool() {
     }
     expect![[r#"Addressed c:7.8 T1/C1>- U1="ann" Text { text: "/a b" }"#]]
         .assert_eq(&line(command(&slash("/a", "b"), &me(), "main", 5).map(|typed| typed.message)));
-    let slip = Slip { user: "U1".into(), respond: Some("https://hooks.slack.com/r".into()), at_ms: 5, ..Slip::default() };
+    let slip =
+        Slip { user: "U1".into(), respond: Some("https://hooks.slack.com/r".into()), at_ms: 5, ..Slip::default() };
     let address = command(&slash("/a", "b"), &me(), "main", 5).expect("a command").message.address;
     assert_eq!(Slip::of(&address.private), slip);
 }
