@@ -78,7 +78,7 @@ async fn live(week: Week) {
         if took >= SLOW {
             println!("{n:>10} {:>8.1} s {kind}", took.as_secs_f64());
         }
-        if n % step == 0 {
+        if n.is_multiple_of(step) {
             show(n, &child);
         }
     };
