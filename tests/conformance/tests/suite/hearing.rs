@@ -302,7 +302,7 @@ async fn too_many_messages_are_told(platform: Platform) {
         stage.people.say("dm:ann", "ann", &format!("/gate id=A{n}")).await;
     }
     stage.people.sees("dm:ann", |entry: &Entry| entry.text.contains("too many messages")).await;
-    stage.people.reads("dm:ann", "id: A2").await;
+    // Which three are taken is not said: a platform may bring messages of one moment in any order.
     stage.people.settled("dm:ann", 4).await;
     assert_eq!(stage.gate.runs(), 3);
     stage.end().await;

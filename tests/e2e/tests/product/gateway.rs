@@ -158,6 +158,12 @@ impl Gateway {
         says
     }
 
+    /// Waits until a part is in that state for a reason with these words.
+    pub async fn says(&self, part: &str, state: &str, words: &str) {
+        eventually(&format!("/readyz says of {part}: {words}"), async || self.shows(part, state).await.contains(words))
+            .await;
+    }
+
     /// Waits until neither turns nor deliveries are under way.
     pub async fn idles(&self) {
         eventually("the gateway idles", async || {
