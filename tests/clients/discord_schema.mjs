@@ -136,8 +136,7 @@ const reads = (conversation, words) => until(`${conversation} reads ${words}`, a
 let status = 0;
 try {
   await until("commands are registered", async () => ((await control("menu?conversation=general")).commands || []).some((one) => one.name === "sleep"));
-  await until("the socket is open", async () => (await control("stats")).gateway?.identifies > 0);
-  await new Promise((later) => setTimeout(later, 300));
+  await until("the socket is open", async () => log.includes("is connected to the gateway"));
   const someone = { conversation: "schemas", user: "iris" };
   await control("command", { ...someone, name: "sleep", args: { ms: 3 } });
   await reads("schemas", /slept/);

@@ -349,8 +349,11 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// The argument that a name which is none probably means.
+    /// The argument that a name which is none probably means. In one or two letters there is nothing to mistype.
     fn meant(&self, key: &str, known: bool) -> Option<&'a str> {
+        if key.chars().count() < 3 {
+            return None;
+        }
         let names = self.properties.filter(|_| !known && !self.is_open)?.keys();
         contract::text::nearest(key, names.map(String::as_str))
     }

@@ -13,6 +13,7 @@ const LONGER: &[(&str, &str)] = &[
     ("core/contract/src/records.rs", "a record, its changes and the traits that keep it are one contract"),
     ("core/tools/src/schema/tests.rs", "a table of cases"),
     ("core/tools/src/spec/tests.rs", "a table of cases"),
+    ("platform-policies/tests/policies/errors.rs", "a table of cases"),
     ("platform-policies/tests/policies/semantics.rs", "a table of cases"),
 ];
 
