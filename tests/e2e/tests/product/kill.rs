@@ -239,6 +239,8 @@ async fn an_answer_takes_the_place_of_the_progress_that_an_earlier_life_showed(w
     for asked in &asked {
         progress.push(asked.progress().await.message);
     }
+    // What was posted is seen before its receipt is stored; Telegram cannot be asked for one that was lost in between.
+    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
     gateway.kill();
     world.service.let_go("look");
     world.service.let_go("act");
