@@ -129,6 +129,11 @@ impl Platforms {
         self.control(platform, "command", command).await;
     }
 
+    async fn stats(&self, platform: &str) -> Value {
+        let url = format!("{}/control/{platform}/stats", self.world.address());
+        self.http.get(url).send().await.expect("the simulator answers").json().await.expect("it answers in JSON")
+    }
+
     async fn entries(&self, platform: &str) -> Vec<Value> {
         let url = format!("{}/control/{platform}/transcript?conversation=general", self.world.address());
         let answer = self.http.get(url).send().await.expect("the simulator answers");
@@ -221,6 +226,9 @@ async fn what_a_kill_interrupts_is_answered_once(world: World) {
         };
         eventually("one is under way", async || asked() > 0).await;
     }
+    // Slack brings a command once: what is not accepted when we die, its person is told of by Slack and gives again.
+    eventually("Slack has both acknowledged", async || all.stats("slack").await["acknowledged"].as_u64() >= Some(2))
+        .await;
     gateway.kill();
     // Said while nobody is there.
     for platform in BOTH {
@@ -309,8 +317,7 @@ async fn asked_to_leave_it_answers_the_commands_that_run(world: World) {
         all.answered_once(&gateway, platform, &format!("tag: runs-{platform}")).await;
         assert_eq!(all.world.service.count("act", &format!("runs-{platform}")), 1);
     }
-    let stats = format!("{}/control/discord/stats", all.world.address());
-    let stats: Value = all.http.get(stats).send().await.expect("stats").json().await.expect("JSON");
+    let stats = all.stats("discord").await;
     let unanswered = |v: &&Value| v["rule"] == "interaction_unanswered" || v["rule"] == "interaction_late";
     assert_eq!(stats["violations"].as_array().into_iter().flatten().find(unanswered), None);
 }
