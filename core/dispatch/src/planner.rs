@@ -8,7 +8,7 @@ use tools::Tool;
 use crate::{
     builtin::Desk,
     commands::{self, Command},
-    say,
+    say, show,
     snapshot::Snapshot,
 };
 
@@ -82,6 +82,9 @@ impl Commands {
         let list = turn.snapshot.list(turn.caller);
         let near = say::nearest_tools(&list, message.text(), 3);
         let mut reply = Reply::text(self.desk.typed(commands::nothing_to_run(&near, turn.locale), turn));
+        if show::is_unread(turn.caller) {
+            reply.audience = Audience::Sender;
+        }
         if !message.files.is_empty() {
             reply.content.insert(0, Content::Text(words::files_thanked(turn.locale)));
         }

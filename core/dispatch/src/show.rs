@@ -1,6 +1,8 @@
 //! For whose eyes an answer is: told to the adapter when a message is accepted, and put on the reply at its end.
 
-use contract::{Action, Address, Audience, Caller, Content, Node, NodeKind, Pings, Reply, State, records::Record};
+use contract::{
+    Action, Address, Audience, Caller, Content, Node, NodeKind, Origin, Pings, Reply, State, records::Record,
+};
 use policies::{Detail, Mentions, Replies};
 
 use crate::{
@@ -19,17 +21,24 @@ pub(crate) fn can_be_private(inner: &Inner, to: &Address) -> bool {
 
 /// What is known of the answer's audience before anything ran: from the snapshot, in memory.
 pub(crate) fn foreseen(inner: &Inner, to: &Address, caller: &Caller, commands: &[Command]) -> Audience {
-    let [command] = commands else { return Audience::Everyone };
     if !can_be_private(inner, to) {
         return Audience::Everyone;
     }
-    let private = match command {
-        Command::Builtin(builtin) => builtin.is_private(),
-        Command::Tool { .. } | Command::Filled { .. } => {
+    let private = match commands {
+        [] => !inner.planner.reads_free_text() && is_unread(caller),
+        [Command::Builtin(builtin)] => builtin.is_private(),
+        [command @ (Command::Tool { .. } | Command::Filled { .. })] => {
             private_errors(inner, caller) && is_refused(inner, caller, command)
         }
+        [_, _, ..] => false,
     };
     if private { Audience::Sender } else { Audience::Everyone }
+}
+
+/// Whether words that nobody plans with were given as a command: nobody else saw them, so nobody else sees that they mean
+/// nothing here.
+pub(crate) fn is_unread(caller: &Caller) -> bool {
+    caller.origin == Origin::Command
 }
 
 /// Who sees that something failed which has no turn to be answered in.

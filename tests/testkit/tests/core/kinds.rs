@@ -168,6 +168,9 @@ fn answers() -> Vec<(Message, Audience, Audience)> {
         (in_group("ada", "/noop x\n/secret_thing"), Everyone, Everyone),
         (in_group("ada", "/secret_thing\n/noop"), Everyone, Sender),
         (in_group("ada", "what is this?"), Everyone, Everyone),
+        // What nobody else saw: the words behind a slash command.
+        (in_group("ada", "/what's the weather like?"), Sender, Sender),
+        (in_group("ada", "/天气怎么样"), Sender, Sender),
         (of_kind("ada", Kind::Press { data: Action::Details(TurnId::new()).to_string() }), Sender, Sender),
     ]
 }
