@@ -40,7 +40,7 @@ pub struct Record {
     pub cancelled: bool,
     /// Calls planned by a model, by step; a turn that is taken up again goes on with them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub plan: Vec<Vec<Call>>,
+    pub plan: Vec<ModelStep>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<Entry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ impl Record {
                 self.lives += 1;
                 self.state = TurnState::Running;
             }
-            Change::Planned(calls) => self.plan.push(calls.clone()),
+            Change::Planned(step) => self.plan.push(step.clone()),
             Change::Started(entries) => {
                 for entry in entries {
                     match self.journal.iter_mut().find(|e| e.path == entry.path) {
@@ -139,6 +139,19 @@ impl Record {
             None => self.deliveries.push(delivery.clone()),
         }
     }
+}
+
+/// What a model said in a step of a turn; durable before its calls start.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelStep {
+    /// Its words beside the calls.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+    /// In order; arguments that cannot be read stand as the text that came.
+    pub calls: Vec<Call>,
+    /// What the model's provider wants back unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Value>,
 }
 
 /// Where a turn stands.
@@ -237,7 +250,7 @@ pub enum Change {
     /// Taken up again after a restart: lives + 1.
     Life,
     /// A model's step, before its calls start.
-    Planned(Vec<Call>),
+    Planned(ModelStep),
     /// Once calls are about to start.
     Started(Vec<Entry>),
     Ended {
@@ -329,12 +342,33 @@ pub trait Turns: Send + Sync {
     async fn close(&self) {}
 }
 
-/// One thing that a session remembers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One turn as its session remembers it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     pub turn: TurnId,
     pub asked: String,
+    /// What a model did before it answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<ItemStep>,
     pub answered: String,
+}
+
+/// A model's step and what its calls gave, cut to what is worth keeping.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ItemStep {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+    pub calls: Vec<ItemCall>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ItemCall {
+    pub tool: String,
+    pub args: Value,
+    /// As the model was told it.
+    pub result: String,
+    #[serde(default)]
+    pub failed: bool,
 }
 
 /// What is remembered of conversations.

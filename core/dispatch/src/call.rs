@@ -11,7 +11,7 @@ use std::sync::{
 use contract::{
     Address, Call, CallId, CallPath, Caller, Code, Digest, Failure, Locale, Node, NodeKind, Outcome, Reply, SessionKey,
     TurnId,
-    records::{Change, ChangeError, Delivery, DeliveryState, End, Entry},
+    records::{Change, ChangeError, Delivery, DeliveryState, End, Entry, ModelStep},
     seams::Fence,
 };
 use policies::Rights;
@@ -240,6 +240,14 @@ impl TurnCx {
     /// Ends a call that was admitted and is not started after all.
     pub fn refuse_ready(&self, ready: Ready, failure: Failure) -> Outcome {
         self.end(ready.permitted.path().clone(), ready.node, Err(failure), false)
+    }
+
+    /// Makes a model's step durable; its calls do not start before.
+    pub async fn plan(&self, step: &ModelStep) -> Result<(), Failure> {
+        self.change(&[Change::Planned(step.clone())]).await.map_err(|error| {
+            Failure::new(Code::Store, "it was not gone on with: we could not write down what comes next")
+                .cause(contract::Private::new(error.to_string()))
+        })
     }
 
     /// Makes the starts of once calls durable; what cannot be written is not started.

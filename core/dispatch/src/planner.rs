@@ -1,14 +1,22 @@
 //! Who decides which calls a turn makes: the commands that a person typed, or a language model.
 
 use async_trait::async_trait;
-use contract::{Audience, Call, CallPath, Caller, Content, Failure, Locale, Outcome, Reply, records::Record, text};
+use contract::{
+    Audience, Call, CallPath, Caller, Content, Failure, Locale, Outcome, Reply,
+    records::{ModelStep, Record},
+    text,
+};
 use serde_json::Value;
+use tokio::time::Instant;
 use tools::Tool;
 
 use crate::{
     builtin::Desk,
     commands::{self, Command},
-    say, show,
+    model::Draft,
+    say,
+    session::Memory,
+    show,
     snapshot::Snapshot,
 };
 
@@ -19,8 +27,13 @@ pub struct TurnView<'a> {
     pub snapshot: &'a Snapshot,
     /// The language of the answer.
     pub locale: Locale,
-    /// The steps so far: what was asked and how each call ended, in the order of the calls.
+    /// What a model said in each step so far; empty where no model plans.
+    pub plan: &'a [ModelStep],
+    /// How each call of each step ended, in the order of the calls.
     pub steps: &'a [Vec<Outcome>],
+    pub memory: &'a Memory,
+    /// When the turn has to have ended.
+    pub deadline: Instant,
 }
 
 /// A call as planned; one that cannot be read is refused with `unreadable`, after it was permitted.
@@ -33,12 +46,9 @@ pub struct Planned {
 /// What a turn does next.
 pub enum Step {
     Calls(Vec<Planned>),
+    /// Calls that a model chose: they are durable before they start, so that a turn that is taken up again goes on with them.
+    Wishes(ModelStep),
     Answer(Reply),
-}
-
-/// Shows an answer in the making.
-pub trait Draft: Send + Sync {
-    fn show(&self, text: &str);
 }
 
 /// Plans a turn step by step.
@@ -73,6 +83,19 @@ impl Planner for Commands {
 
     fn reads_free_text(&self) -> bool {
         false
+    }
+}
+
+impl Planned {
+    /// A call as a model wished it; arguments that stand as text are read.
+    pub fn wished(call: &Call) -> Self {
+        match &call.args {
+            Value::String(raw) => match tools::args::parse_json(raw) {
+                Ok(args) => Self { call: Call { args, ..call.clone() }, unreadable: None },
+                Err(failure) => Self { call: call.clone(), unreadable: Some(failure) },
+            },
+            _ => Self { call: call.clone(), unreadable: None },
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use contract::{
     CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
-    records::{Change, ChangeError, DeliveryState, Item, Record, TurnLine, TurnState},
+    records::{Change, ChangeError, DeliveryState, Item, ModelStep, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
 };
@@ -23,8 +23,10 @@ use crate::{
     call::{TurnCx, new_delivery, places},
     delivery::{self, Settling},
     gateway::Inner,
-    planner::{Draft, Step, TurnView},
+    model::Draft,
+    planner::{Planned, Step, TurnView},
     progress::Progress,
+    session::{self, Memory},
     show,
 };
 
@@ -200,13 +202,39 @@ async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Reply {
 }
 
 async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
-    let mut steps: Vec<Vec<Outcome>> = Vec::new();
     let planner = cx.inner.planner.clone();
+    let memory = match planner.reads_free_text() {
+        true => session::recall(&cx.inner, record).await,
+        false => Memory::default(),
+    };
+    let mut plan: Vec<ModelStep> = Vec::new();
+    let mut steps: Vec<Vec<Outcome>> = Vec::new();
+    // What an earlier life planned is gone on with: the model is not asked again.
+    for step in &record.plan {
+        steps.push(batch::run(cx, None, step.calls.iter().map(Planned::wished).collect()).await);
+        plan.push(step.clone());
+    }
     while steps.len() <= STEPS_MAX {
-        let view = TurnView { record, caller: &cx.caller, snapshot: &cx.snapshot, locale: cx.locale, steps: &steps };
+        let view = TurnView {
+            record,
+            caller: &cx.caller,
+            snapshot: &cx.snapshot,
+            locale: cx.locale,
+            plan: &plan,
+            steps: &steps,
+            memory: &memory,
+            deadline: cx.deadline,
+        };
         match in_time(cx, planner.next(&view, &NoDraft)).await {
             Ok(Step::Answer(reply)) => return reply,
             Ok(Step::Calls(calls)) => steps.push(batch::run(cx, None, calls).await),
+            Ok(Step::Wishes(step)) => {
+                if let Err(failure) = cx.plan(&step).await {
+                    return failure_reply(cx, &failure);
+                }
+                steps.push(batch::run(cx, None, step.calls.iter().map(Planned::wished).collect()).await);
+                plan.push(step);
+            }
             Err(failure) => return failure_reply(cx, &failure),
         }
     }
@@ -271,7 +299,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
         }
         vec![delivery]
     };
-    let item = Item { turn: cx.id, asked: asked(record), answered: crate::say::plain(&reply) };
+    let item = Item { turn: cx.id, asked: asked(record), answered: crate::say::plain(&reply), ..Item::default() };
     changes.push(Change::Finish { reply: reply.clone(), deliveries: deliveries.clone(), item: Some(item) });
     cx.settling.keep_message(keep_message);
     if pull {

@@ -5,7 +5,7 @@
 
 use contract::{
     Call, CallPath, Caller, FileRef, Kind, Message, Quote, Reply, SessionKey, StoreDown, TurnId,
-    records::{Change, Delivery, DeliveryState, End, Entry, Parked, Record, TurnState},
+    records::{Change, Delivery, DeliveryState, End, Entry, ModelStep, Parked, Record, TurnState},
 };
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +93,7 @@ pub fn ops(changes: &[Change]) -> Result<Vec<Op>, StoreDown> {
 fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
     match change {
         Change::Life => ops.push(Op::Life),
-        Change::Planned(calls) => ops.push(Op::Set(format!("p:{}", step_of(calls)), pack(calls)?)),
+        Change::Planned(step) => ops.push(Op::Set(format!("p:{}", step_of(&step.calls)), pack(step)?)),
         Change::Started(entries) => {
             for entry in entries {
                 ops.push(Op::Set(format!("j:{}", entry.path), pack(&Entry { end: None, ..entry.clone() })?));
@@ -218,7 +218,7 @@ impl Row {
 /// Parts that are put together when all are there.
 #[derive(Default)]
 struct Read {
-    plans: Vec<(u32, Vec<Call>)>,
+    plans: Vec<(u32, ModelStep)>,
     ends: Vec<(CallPath, End)>,
     replies: Vec<(u32, Reply)>,
 }
@@ -254,7 +254,7 @@ impl Read {
 
     fn finish(mut self, record: &mut Record) {
         self.plans.sort_by_key(|(step, _)| *step);
-        record.plan = self.plans.into_iter().map(|(_, calls)| calls).collect();
+        record.plan = self.plans.into_iter().map(|(_, step)| step).collect();
         record.journal.sort_by(|a, b| a.path.cmp(&b.path));
         for (path, end) in self.ends {
             if let Some(entry) = record.journal.iter_mut().find(|entry| entry.path == path) {

@@ -112,7 +112,7 @@ pub fn finish(text: &str, deliveries: Vec<Delivery>) -> Change {
 pub const DONE: Change = Change::Done { keep_message: false, keep_reply: false };
 
 pub fn item(n: usize) -> Item {
-    Item { turn: TurnId::new(), asked: format!("question {n}"), answered: format!("answer {n}") }
+    Item { turn: TurnId::new(), asked: format!("question {n}"), answered: format!("answer {n}"), ..Item::default() }
 }
 
 pub fn node(turn: TurnId, call: u32, tool: &str, state: State) -> Node {

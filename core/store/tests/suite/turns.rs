@@ -1,8 +1,8 @@
 //! Cases of turns: acceptance, ownership, changes.
 
 use contract::{
-    CallPath, Fence, Kind, Reply, TurnId,
-    records::{Admitted, Change, ChangeError, DeliveryState, End, LANE_MAX, Parked, Record, TurnState},
+    Call, CallPath, Fence, Kind, Reply, TurnId,
+    records::{Admitted, Change, ChangeError, DeliveryState, End, LANE_MAX, ModelStep, Parked, Record, TurnState},
 };
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -146,7 +146,8 @@ pub async fn the_journal_keeps_starts_and_ends(ground: Ground) {
     let mut record = record("chat", "k");
     let fence = accepted(&stores, &record).await;
     let paths: Vec<_> = (1..=11).map(|n| CallPath::top(1, n)).chain([CallPath::top(1, 2).child(1)]).collect();
-    let plan = vec![call(paths[0].clone(), json!({"big": u64::MAX, "null": null, "list": [[], {}]}))];
+    let calls = vec![call(paths[0].clone(), json!({"big": u64::MAX, "null": null, "list": [[], {}]}))];
+    let plan = ModelStep { said: "I look".into(), calls, carried: Some(json!({"signature": "abc"})) };
     let changes = [
         Change::Planned(plan.clone()),
         Change::Planned(plan),
@@ -215,7 +216,7 @@ pub async fn when_all_is_delivered_bodies_go_and_receipts_stay(ground: Ground) {
         let mut own = delivery(1, DeliveryState::Done);
         own.reply = Some(Reply::text("its own"));
         let changes = [
-            Change::Planned(vec![call(CallPath::top(1, 1), json!({}))]),
+            Change::Planned(planned(vec![call(CallPath::top(1, 1), json!({}))])),
             Change::Started(vec![entry(CallPath::top(1, 1))]),
             Change::Ended { path: CallPath::top(1, 1), end: End::Ok(json!(1)) },
             finish("x", vec![delivery(0, DeliveryState::Done), own]),
@@ -284,7 +285,7 @@ impl Dice {
         let path = CallPath::top(self.roll(3) + 1, self.roll(2) + 1);
         let state = DeliveryState::Sending { part: self.roll(9) };
         match self.roll(8) {
-            0 => Change::Planned(vec![call(CallPath::top(step, 1), json!([step]))]),
+            0 => Change::Planned(planned(vec![call(CallPath::top(step, 1), json!([step]))])),
             1 => Change::Started(vec![entry(path.clone()), entry(path.child(1))]),
             2 => Change::Ended { path, end: End::Ok(json!({ "step": step })) },
             3 => Change::Cancel,
@@ -342,4 +343,8 @@ pub async fn what_is_past_its_time_is_swept(ground: Ground) {
     assert!(stores.trees.turns(&Default::default()).await.unwrap().is_empty());
     assert_eq!(get(&stores, &open).await, open);
     assert!(matches!(stores.turns.accept(&record("chat", "old")).await.unwrap(), Admitted::New { .. }));
+}
+
+fn planned(calls: Vec<Call>) -> ModelStep {
+    ModelStep { calls, ..ModelStep::default() }
 }
