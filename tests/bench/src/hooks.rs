@@ -96,6 +96,7 @@ impl Bench {
     async fn round(&self, round: u64, events: u64, per_second: Option<f64>) -> (Fared, Duration) {
         let before = self.answers.answers();
         let fared = self.send(self.requests(round, events), per_second).await;
+        assert!(fared.refused < fared.samples.len(), "{}: every event is refused", self.platform);
         (fared, self.settled(before, events).await)
     }
 
@@ -131,14 +132,14 @@ impl Bench {
         let person = n % PEOPLE;
         let (path, proof, event) = match self.platform {
             Platform::Slack => {
-                ("events", None, inbound::slack_event(&format!("D{person:08}"), &format!("U{person:08}"), n))
+                ("/events", None, inbound::slack_event(&format!("D{person:08}"), &format!("U{person:08}"), n))
             }
             _ => ("", Some(SECRET), inbound::telegram_message(n + 1, person + 1)),
         };
         let body = event.to_string();
         let proof =
             proof.map_or_else(|| signature(&body), |secret| format!("x-telegram-bot-api-secret-token: {secret}\r\n"));
-        let path = format!("/hooks/{}/main/{path}", self.platform);
+        let path = format!("/hooks/{}/main{path}", self.platform);
         let length = body.len();
         format!(
             "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{proof}\r\n{body}",
