@@ -1,6 +1,6 @@
 //! What goes wrong in a week: a connection ends, and beside that requests are lost and events come twice.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use contract::Platform;
 use serde_json::{Value, json};
@@ -9,20 +9,26 @@ use crate::people::People;
 
 pub(super) struct Trouble<'a> {
     people: &'a People,
+    /// How many of them write directly.
+    writers: usize,
     endings: Vec<Value>,
     n: usize,
     /// What was ordered, and when.
     pub(super) log: Vec<(Instant, String)>,
+    /// How often connections ended in each way.
+    pub(super) kinds: BTreeMap<String, usize>,
+    /// Posts that were made to fail so that nobody can find out whether they took effect.
+    pub(super) doubts: usize,
 }
 
 /// What takes seconds comes once in so many times.
 const RARE: usize = 25;
 
 impl<'a> Trouble<'a> {
-    pub(super) fn new(people: &'a People) -> Self {
+    pub(super) fn new(people: &'a People, writers: usize) -> Self {
         let mut endings = people.endings();
         endings.extend(further(people.platform));
-        Self { people, endings, n: 0, log: Vec::new() }
+        Self { people, writers, endings, n: 0, log: Vec::new(), kinds: BTreeMap::new(), doubts: 0 }
     }
 
     /// The next connection ends; in words, how.
@@ -33,13 +39,22 @@ impl<'a> Trouble<'a> {
         let ending =
             if n % RARE == RARE - 1 { self.people.silence() } else { self.endings[n % self.endings.len()].clone() };
         self.people.fault(ending.clone()).await;
+        *self.kinds.entry(words(&ending)).or_default() += 1;
         self.log.push((Instant::now(), format!("{ending} {}", posting(n))));
         format!("number {n}: {ending}")
     }
 
     /// What becomes of requests and events meanwhile.
-    async fn requests(&self, n: usize) {
-        self.people.posting_fault(posting(n)).await;
+    async fn requests(&mut self, n: usize) {
+        let mut fault = posting(n);
+        let leaves_doubt = matches!(fault["kind"].as_str(), Some("drop" | "error"));
+        if leaves_doubt && self.people.platform == Platform::Telegram {
+            // A bot cannot ask there whether a message arrived. It sends it again with a remark, but not for ever, and
+            // the later tries wait minutes. So nobody is hit twice in a row: each has their turn.
+            fault["conversation"] = json!(format!("dm:p{}", self.doubts % self.writers));
+            self.doubts += 1;
+        }
+        self.people.posting_fault(fault).await;
         match n % 3 {
             0 => self.people.fault(json!({ "kind": "duplicate", "past": 4 })).await,
             1 => self.people.fault(json!({ "kind": "duplicate", "count": 2 })).await,
@@ -58,6 +73,20 @@ fn posting(n: usize) -> Value {
         4 => json!({ "kind": "delay", "seconds": 0.1 }),
         _ => json!({ "kind": "error", "status": 503 }),
     }
+}
+
+/// The name of an ending.
+fn words(ending: &Value) -> String {
+    let fields = ending.as_object().into_iter().flatten();
+    // What kind it is comes first; errors have a number.
+    let rest = fields.filter(|(name, _)| !matches!(name.as_str(), "kind" | "method" | "description"));
+    let mut words = vec![ending["kind"].as_str().unwrap_or_default().to_owned()];
+    words.extend(rest.map(|(name, value)| match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(_) => name.clone(),
+        number => format!("{name} {number}"),
+    }));
+    words.join(" ")
 }
 
 /// Endings beside those that every suite has.

@@ -42,6 +42,7 @@ mod pressing;
 mod showing;
 mod table;
 mod tools;
+mod week;
 
 /// The last part of a module's path.
 const fn last(path: &'static str) -> &'static str {
@@ -61,4 +62,5 @@ const MODULES: &[Module] = &[
     showing::MODULE,
     places::MODULE,
     gates::MODULE,
+    week::MODULE,
 ];
