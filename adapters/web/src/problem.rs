@@ -179,6 +179,7 @@ pub fn status_of(code: Code) -> StatusCode {
         | Code::UpstreamBroken
         | Code::ReturnsInvalid
         | Code::StepFailed
+        | Code::ModelOverflow
         | Code::DeliveryRefused => StatusCode::BAD_GATEWAY,
         Code::BreakerOpen
         | Code::Busy

@@ -115,7 +115,7 @@ fn default_hint(failure: &Failure) -> &'static str {
         Code::OutcomeUnknown => "check before you ask for it again",
         Code::Cancelled | Code::NotStarted => "ask again when you like",
         Code::Store => "wait a moment: nothing that you sent is lost",
-        Code::LimitReached => "ask for less at once",
+        Code::LimitReached | Code::ModelOverflow => "ask for less at once",
         Code::ToolUnknown | Code::ToolRemoved => "send /tools to see what can be used here",
         Code::Denied
         | Code::ApprovalRefused

@@ -3,6 +3,13 @@
 # name is a group's (said, why, what, wait, expected, other, advice, note) is recognised in turn.
 
 ## What went wrong
+say-model-silent = the language model did not answer
+say-model-late = the language model did not answer in time
+say-model-waits = the language model is asked too often
+say-model-empty = the language model gave an empty answer
+say-model-broke = the language model's answer broke off
+say-model-long = the language model answered more than { $size } MiB
+say-model-overflow = the conversation is too long for the language model
 say-args-one = '{ $tool }' cannot run with these arguments: one thing is wrong
 say-args-some = '{ $tool }' cannot run with these arguments: { $count } things are wrong
 say-args-many = '{ $tool }' cannot run with these arguments: { $count } things or more are wrong

@@ -2,6 +2,13 @@
 # 键与英文目录一一对应。
 
 ## 出了什么问题
+say-model-silent = 语言模型没有回应
+say-model-late = 语言模型没有及时回应
+say-model-waits = 对语言模型的请求过于频繁
+say-model-empty = 语言模型给出了空的回答
+say-model-broke = 语言模型的回答中途中断了
+say-model-long = 语言模型的回答超过了 { $size } MiB
+say-model-overflow = 对话太长，语言模型无法处理
 say-args-one = “{ $tool }”无法用这些参数运行：有一处不对
 say-args-some = “{ $tool }”无法用这些参数运行：有 { $count } 处不对
 say-args-many = “{ $tool }”无法用这些参数运行：至少有 { $count } 处不对

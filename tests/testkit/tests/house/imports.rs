@@ -17,6 +17,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("tools", &["contract", "policies"]),
     ("endpoints", &["contract", "policies", "tools"]),
     ("dispatch", &["contract", "policies", "tools", "words"]),
+    ("models", &["contract", "dispatch"]),
     // Of `dispatch` only the facade: see `the_http_interface_knows_the_gateway_alone`.
     ("web", &["contract", "dispatch"]),
     (
@@ -28,6 +29,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "tools",
             "endpoints",
             "dispatch",
+            "models",
             "store",
             "words",
             "telegram",

@@ -6,11 +6,12 @@ use contract::{Code, Failure, Locale, Notice};
 use crate::files::sources;
 
 /// Where failures are made that people in chat are told of.
-const PLACES: [&str; 8] = [
+const PLACES: [&str; 9] = [
     "core/contract/src/",
     "core/tools/src/",
     "core/endpoints/src/",
     "core/dispatch/src/",
+    "core/models/src/",
     "platform-policies/src/verdict.rs",
     "adapters/discord/src/",
     "adapters/slack/src/",
