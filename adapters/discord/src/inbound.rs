@@ -86,6 +86,11 @@ pub fn made_at_ms(id: &str) -> Option<u64> {
     id.parse::<u64>().ok().map(|id| (id >> 22) + EPOCH_MS)
 }
 
+/// The least id of what was made at that time.
+pub(crate) fn id_of(at_ms: u64) -> u64 {
+    at_ms.saturating_sub(EPOCH_MS) << 22
+}
+
 fn said(event: &Value, cx: &Context<'_>, key: String, kind: impl Fn(String) -> Kind) -> Option<Message> {
     let author = &event["author"];
     if text(author, "id") == Some(cx.me) {

@@ -14,12 +14,13 @@ use crate::{
     answers::{First, Live},
     inbound::text,
     lock,
-    refusal::{asked, explain, is_missing, is_over},
+    refusal::{explain, is_missing, is_over},
     render,
     rest::{Body, Problem, attachments},
 };
 
 mod body;
+mod find;
 
 pub(crate) use self::body::{EPHEMERAL, nobody};
 
@@ -27,8 +28,6 @@ pub(crate) use self::body::{EPHEMERAL, nobody};
 const BY_TOKEN: &str = "token";
 /// The same, shown to the sender alone.
 const PRIVATE: &str = "private";
-/// Messages among which one of ours is looked for.
-const LOOKED_AT: u8 = 50;
 /// A longer nonce is refused.
 const NONCE: usize = 24;
 /// Messages that bear the sign for waiting.
@@ -259,35 +258,6 @@ impl Discord {
             Ok(_) => Ok(old.clone()),
             Err(problem) if is_missing(&problem) => Ok(old.clone()),
             Err(problem) => Err(explain(problem)),
-        }
-    }
-
-    /// Looks for a part of ours: in the answer of the interaction, else among the channel's newest messages by its nonce.
-    async fn find(&self, to: &Address, key: &DeliveryKey) -> Sent {
-        if let Some(live) = Live::of(&to.private) {
-            if live.is_press || key.n != 0 || !key.is_first_part() {
-                return Err(DeliveryError::Refused(Why::Unsupported));
-            }
-            return match self.rest.get(&live.original()).await {
-                Ok(original) => {
-                    let flags = original["flags"].as_u64().unwrap_or(0);
-                    if flags & LOADING != 0 {
-                        return Err(DeliveryError::Refused(Why::Gone));
-                    }
-                    receipt(&original, if flags & EPHEMERAL != 0 { PRIVATE } else { BY_TOKEN }).map_err(asked)
-                }
-                Err(problem) => Err(asked(problem)),
-            };
-        }
-        let path = format!("/channels/{}/messages?limit={LOOKED_AT}", channel(to));
-        let newest = self.rest.get(&path).await.map_err(asked)?;
-        let wanted = nonce(key, false);
-        let is_ours =
-            |message: &&Value| text(&message["author"], "id") == Some(self.user()) && message["nonce"] == *wanted;
-        match newest.as_array().into_iter().flatten().find(is_ours) {
-            Some(found) => receipt(found, "").map_err(asked),
-            // The nonce guards a repeat for some minutes only, and what is not listed may be older.
-            None => Err(DeliveryError::Refused(Why::Unsupported)),
         }
     }
 

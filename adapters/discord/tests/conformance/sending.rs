@@ -235,3 +235,52 @@ async fn hostile_and_long_replies_arrive_whole() {
     assert!(posted[0].contains("2 * 3 = 6 and 4 * 5 snake_case_name a<b && c>d"), "{}", posted[0]);
     stage.end().await;
 }
+
+#[tokio::test]
+async fn what_was_not_posted_is_known_not_to_be_there() {
+    let mut stage = Stage::new().await;
+    stage.say("general", "x");
+    let to = stage.heard().await.address;
+    let mine = key(0);
+    let find = async |to: &Address, key: &DeliveryKey| stage.discord.send(to, Op::Find, key).await;
+    let is_gone = |found: &Result<Receipt, DeliveryError>| matches!(found, Err(DeliveryError::Refused(Why::Gone)));
+    assert!(is_gone(&find(&to, &mine).await));
+    // What else is said there, by us as well, is not it.
+    stage.discord.send(&to, Op::Post(&plain("another")), &key(0)).await.unwrap();
+    stage.say("general", "y");
+    assert!(is_gone(&find(&to, &mine).await));
+    let receipt = stage.discord.send(&to, Op::Post(&plain("mine")), &mine).await.unwrap();
+    assert_eq!(find(&to, &mine).await.unwrap().message, receipt.message);
+    // A progress message that an earlier life left is found by its key.
+    let draft = DeliveryKey { part: 1 << 30, ..mine };
+    let receipt = stage.discord.send(&to, Op::Draft(None, &plain("working")), &draft).await.unwrap();
+    assert_eq!(find(&to, &draft).await.unwrap().message, receipt.message);
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn an_answer_to_a_press_is_known_not_to_be_there() {
+    let mut stage = Stage::new().await;
+    stage.say("general", "x");
+    let to = stage.heard().await.address;
+    let buttons = vec![Button { label: "Details".into(), action: Action::Details(TurnId::new()) }];
+    stage.discord.send(&to, Op::Post(&Part { buttons, ..plain("press me") }), &key(0)).await.unwrap();
+    let shown = stage.shown("general", |entry| !entry.buttons.is_empty()).await;
+    let press = Press {
+        conversation: "general".into(),
+        user: "ann".into(),
+        message: json!(shown.message),
+        button: shown.buttons[0].id.clone(),
+        ..Press::default()
+    };
+    stage.world().press(&press).unwrap();
+    let to = stage.heard().await.address;
+    let key = key(0);
+    let found = stage.discord.send(&to, Op::Find, &key).await;
+    assert!(matches!(found, Err(DeliveryError::Refused(Why::Gone))), "{found:?}");
+    stage.discord.send(&to, Op::Post(&plain("answer")), &key).await.unwrap();
+    // It has no nonce: that it is this one cannot be told.
+    let found = stage.discord.send(&to, Op::Find, &key).await;
+    assert!(matches!(found, Err(DeliveryError::Refused(Why::Unsupported))), "{found:?}");
+    stage.end().await;
+}
