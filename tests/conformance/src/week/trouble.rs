@@ -21,8 +21,10 @@ pub(super) struct Trouble<'a> {
     pub(super) doubts: usize,
 }
 
-/// What takes seconds comes once in so many times.
+/// What takes seconds comes once in so many times,
 const RARE: usize = 25;
+/// and first after so many.
+const RARE_FIRST: usize = 10;
 
 impl<'a> Trouble<'a> {
     pub(super) fn new(people: &'a People, writers: usize) -> Self {
@@ -36,8 +38,11 @@ impl<'a> Trouble<'a> {
         let n = self.n;
         self.n += 1;
         self.requests(n).await;
-        let ending =
-            if n % RARE == RARE - 1 { self.people.silence() } else { self.endings[n % self.endings.len()].clone() };
+        let rares = (n + RARE - RARE_FIRST) / RARE;
+        let ending = match n % RARE == RARE_FIRST {
+            true => self.people.silence(),
+            false => self.endings[(n - rares) % self.endings.len()].clone(),
+        };
         self.people.fault(ending.clone()).await;
         *self.kinds.entry(words(&ending)).or_default() += 1;
         self.log.push((Instant::now(), format!("{ending} {}", posting(n))));

@@ -13,7 +13,10 @@ async fn connections_end_over_and_over_and_every_message_is_answered_once(platfo
     let shutdown = CancellationToken::new();
     let sim = sim::serve(simulators(), shutdown.clone()).await.expect("the simulators start");
     let gateway = gateway(platform, &sim.url).await;
-    let told = Week { platform, reconnects: 25, people: 12 }.live(&sim.url, |_, _, _| ()).await;
+    // Connections end in each way at least once: Discord knows 17.
+    let reconnects = if platform == Platform::Discord { 20 } else { 13 };
+    let told = Week { platform, reconnects, people: 12 }.live(&sim.url, |_, _, _| ()).await;
+    assert!(told.kinds.len() >= 11, "{:?}", told.kinds);
     assert!(told.is_right(), "{:#}", told.as_json());
     let (messages, several) = gateway.runs.count();
     assert_eq!((messages, several), (told.said, Vec::new()), "each message ran its tool once");
