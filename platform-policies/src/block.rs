@@ -164,6 +164,7 @@ fn is_address(given: &str) -> bool {
 
 fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
     let known = [
+        "model_steps",
         "calls_per_turn",
         "concurrent_calls",
         "call_depth",
@@ -177,6 +178,7 @@ fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
     let mut limits = SomeLimits::default();
     for (key, value) in reader.fields(tree, "limits", &known) {
         match key.name.as_str() {
+            "model_steps" => limits.model_steps = reader.count(value, &key.name),
             "calls_per_turn" => limits.calls_per_turn = reader.count(value, &key.name),
             "concurrent_calls" => limits.concurrent_calls = reader.count(value, &key.name),
             "call_depth" => limits.call_depth = reader.count(value, &key.name),

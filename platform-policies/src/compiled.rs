@@ -180,6 +180,7 @@ impl Compiled {
         }
         let d = Limits::default();
         Limits {
+            model_steps: least.model_steps.unwrap_or(d.model_steps),
             calls_per_turn: least.calls_per_turn.unwrap_or(d.calls_per_turn),
             concurrent_calls: least.concurrent_calls.unwrap_or(d.concurrent_calls),
             call_depth: least.call_depth.unwrap_or(d.call_depth),

@@ -7,6 +7,8 @@ use contract::Locale;
 /// Numbers that bound a turn; of several layers the least counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// How often a language model may be asked in a turn.
+    pub model_steps: u32,
     pub calls_per_turn: u32,
     pub concurrent_calls: u32,
     pub call_depth: u32,
@@ -22,6 +24,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            model_steps: 10,
             calls_per_turn: 32,
             concurrent_calls: 8,
             call_depth: 4,

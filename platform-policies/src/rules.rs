@@ -133,6 +133,7 @@ impl Block {
 /// The limits that a layer states.
 #[derive(Debug, Default)]
 pub(crate) struct SomeLimits {
+    pub model_steps: Option<u32>,
     pub calls_per_turn: Option<u32>,
     pub concurrent_calls: Option<u32>,
     pub call_depth: Option<u32>,
@@ -149,6 +150,7 @@ impl SomeLimits {
         fn least<T: Ord + Copy>(to: &mut Option<T>, from: Option<T>) {
             *to = [*to, from].into_iter().flatten().min();
         }
+        least(&mut self.model_steps, other.model_steps);
         least(&mut self.calls_per_turn, other.calls_per_turn);
         least(&mut self.concurrent_calls, other.concurrent_calls);
         least(&mut self.call_depth, other.call_depth);

@@ -68,6 +68,11 @@ pub struct NotAReference;
 pub struct CallPath(Arc<[u32]>);
 
 impl CallPath {
+    /// The place of step `step` (from 1) itself.
+    pub fn step(step: u32) -> Self {
+        Self(Arc::from([step]))
+    }
+
     /// The path of call `call` (from 1) of step `step` (from 1).
     pub fn top(step: u32, call: u32) -> Self {
         Self(Arc::from([step, call]))

@@ -25,7 +25,7 @@ pub use failure::{Code, Effect, Failure, Layer, Private, Problem, Public};
 pub use finding::Finding;
 pub use ids::{CallId, CallPath, DeliveryKey, SessionKey, TurnId};
 pub use message::{FileRef, Heard, Kind, Message, Quote};
-pub use node::{Node, NodeKind, Place};
+pub use node::{Node, NodeKind, Place, Usage};
 pub use notice::Notice;
 pub use place::{Address, Caller, Opaque, Origin, Platform, Sender};
 pub use reply::{Action, Audience, Button, Content, Locale, Pings, Reply};

@@ -13,6 +13,9 @@ use crate::{
 /// Most characters of a summary.
 pub const SUMMARY_MAX: usize = 200;
 
+/// Most characters of what a model was told, as a node keeps it.
+pub const TOLD_MAX: usize = 600;
+
 /// One node. A later record of the same turn and call replaces an earlier one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
@@ -24,7 +27,8 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
     pub kind: NodeKind,
-    /// The tool's name, or what was typed in its place (see [`Node::names_a_tool`]); for the turn, empty.
+    /// The tool's name, or what was typed in its place (see [`Node::names_a_tool`]); of a model's step the model's name;
+    /// for the turn, empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +64,12 @@ pub struct Node {
     /// Marks: `coerced days: "3" to 3`, `not retried: not marked idempotent`, `late`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<String>,
+    /// What a model was told of a call that failed, cut to [`TOLD_MAX`] characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub told: String,
+    /// What a model's step took; on the turn's node, of all its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// Only on the turn's node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Box<Place>>,
@@ -89,6 +99,8 @@ impl Node {
             detail: String::new(),
             upstream_status: None,
             marks: Vec::new(),
+            told: String::new(),
+            usage: None,
             place: None,
         }
     }
@@ -97,11 +109,33 @@ impl Node {
     /// tree, and nothing is counted or indexed under it.
     pub fn names_a_tool(&self) -> bool {
         let may_be_typed = matches!(self.code, Some(Code::ToolUnknown | Code::LimitReached | Code::NotStarted));
-        !self.tool.is_empty() && (self.spec.is_some() || !may_be_typed)
+        self.kind == NodeKind::Call && !self.tool.is_empty() && (self.spec.is_some() || !may_be_typed)
     }
 
     pub fn layer(&self) -> Option<Layer> {
         self.code.map(Code::layer)
+    }
+}
+
+/// What steps of a language model took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt, those from a cache included.
+    pub input: u64,
+    #[serde(default)]
+    pub cached: u64,
+    pub output: u64,
+    /// Millionths of the operator's currency.
+    #[serde(default)]
+    pub cost_micros: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.output = self.output.saturating_add(other.output);
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     failure::{Code, Failure},
     ids::{CallPath, SessionKey, TurnId},
     message::Message,
-    node::Node,
+    node::{Node, Usage},
     place::{Address, Caller, Platform},
     reply::Reply,
     seams::{Cursors, Fence, Receipt, StoreDown},
@@ -152,6 +152,11 @@ pub struct ModelStep {
     /// What the model's provider wants back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Value>,
+    /// The model that said it, and what that took.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 /// Where a turn stands.

@@ -26,6 +26,7 @@ use host::TurnHost;
 use crate::{
     delivery::Settling,
     gateway::Inner,
+    model::Usage,
     planner::Planned,
     progress::Progress,
     snapshot::Snapshot,
@@ -65,6 +66,8 @@ pub(crate) struct TurnCx {
     pub lost: AtomicBool,
     /// What has to be delivered before the record is done.
     pub settling: Arc<Settling>,
+    /// What the model's steps took so far.
+    pub usage: Mutex<Usage>,
     /// For calls that run at once, in all batches of the turn together.
     pub places: Arc<Semaphore>,
 }
@@ -77,13 +80,21 @@ pub(crate) fn places(limits: &policies::Limits) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(limits.concurrent_calls.max(1) as usize))
 }
 
-/// The call that makes a child call.
+/// What a call hangs under: the call that makes it, or the step in which a model chose it.
 #[derive(Clone, Copy)]
 pub(crate) struct Parent<'a> {
     pub call: CallId,
-    pub rights: &'a Rights,
+    /// Those of the call that makes it; a child has none that it lacks.
+    pub rights: Option<&'a Rights>,
     /// It, or a call that it is a child of, has one of the turn's places; its children run within that.
     pub has_place: bool,
+}
+
+impl Parent<'_> {
+    /// A model's step: its calls are the turn's own.
+    pub fn step(node: CallId) -> Self {
+        Self { call: node, rights: None, has_place: false }
+    }
 }
 
 /// What came of asking for a call.
@@ -172,7 +183,7 @@ impl TurnCx {
     fn permit(&self, parent: Option<Parent<'_>>, tool: &str) -> Result<policies::Permit, Failure> {
         let now = self.inner.snapshot.load();
         let (turns, current) = (&self.snapshot.policies, &now.policies);
-        policies::permit(turns, current, &self.caller, tool, parent.map(|p| p.rights)).map_err(|refusal| {
+        policies::permit(turns, current, &self.caller, tool, parent.and_then(|p| p.rights)).map_err(|refusal| {
             let view = now.policies.view(&self.caller);
             refusal.to_failure(tool, &now.tools.nearest(tool, &view))
         })

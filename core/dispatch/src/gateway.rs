@@ -30,8 +30,10 @@ use crate::{
     intake, invoke,
     lane::Lanes,
     mend,
+    model::Model,
     pairing::{self, NotPaired, Paired, Pairing, Pairings},
     planner::{Commands, Planner},
+    reason::Reasoner,
     recovery::{self, Fences},
     running::{Running, Told},
     snapshot::{Snapshot, ToolList},
@@ -62,8 +64,8 @@ pub struct Options {
     pub stores: Stores,
     pub snapshot: Snapshot,
     pub settings: Settings,
-    /// Plans turns in place of commands (a language model).
-    pub planner: Option<Arc<dyn Planner>>,
+    /// Reads what people say in their own words; without one only commands are read.
+    pub model: Option<Arc<dyn Model>>,
 }
 
 /// The gateway. Cheap to clone.
@@ -118,6 +120,13 @@ pub(crate) struct Connected {
     pub source: Arc<dyn Source>,
 }
 
+fn planner(commands: Commands, model: Option<Arc<dyn Model>>) -> Arc<dyn Planner> {
+    match model {
+        Some(model) => Arc::new(Reasoner { commands, model }),
+        None => Arc::new(commands),
+    }
+}
+
 impl Gateway {
     /// Opens a gateway over its stores; [`Gateway::start`] makes it take up work.
     pub fn open(options: Options) -> Self {
@@ -140,7 +149,7 @@ impl Gateway {
             indicators: Indicators::default(),
             resources: Resources::default(),
             health: Health::default(),
-            planner: options.planner.unwrap_or_else(|| Arc::new(Commands { desk: Desk { inner: weak.clone() } })),
+            planner: planner(Commands { desk: Desk { inner: weak.clone() } }, options.model),
             places: Semaphore::new(options.settings.turns_at_once),
             settings: options.settings,
             tasks: TaskTracker::new(),

@@ -147,6 +147,7 @@ fn call_context(
         caller,
         address: None,
         deadline: tokio::time::Instant::now() + limits.turn_timeout,
+        usage: Mutex::default(),
         places: places(&limits),
         limits,
         locale: contract::Locale::default(),

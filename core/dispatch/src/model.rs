@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::Failure;
+/// What a step took.
+pub use contract::Usage;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -103,17 +105,6 @@ pub enum Stopped {
     Length,
     /// The provider held it back.
     Filtered,
-}
-
-/// What a step took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Tokens of the prompt, those from a cache included.
-    pub input: u64,
-    pub cached: u64,
-    pub output: u64,
-    /// Millionths of the operator's currency.
-    pub cost_micros: u64,
 }
 
 /// Shows an answer in the making.

@@ -1,27 +1,28 @@
 //! Who decides which calls a turn makes: the commands that a person typed, or a language model.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use contract::{
-    Audience, Call, CallPath, Caller, Content, Failure, Locale, Outcome, Reply,
+    Audience, Call, CallId, CallPath, Caller, Content, Failure, Locale, Outcome, Reply,
     records::{ModelStep, Record},
     text,
 };
 use serde_json::Value;
-use tokio::time::Instant;
 use tools::Tool;
 
 use crate::{
     builtin::Desk,
+    call::TurnCx,
     commands::{self, Command},
-    model::Draft,
-    say,
-    session::Memory,
-    show,
+    reason::Thread,
+    say, show,
     snapshot::Snapshot,
 };
 
 /// What a planner sees of a turn.
-pub struct TurnView<'a> {
+pub(crate) struct TurnView<'a> {
+    pub cx: &'a Arc<TurnCx>,
     pub record: &'a Record,
     pub caller: &'a Caller,
     pub snapshot: &'a Snapshot,
@@ -31,30 +32,29 @@ pub struct TurnView<'a> {
     pub plan: &'a [ModelStep],
     /// How each call of each step ended, in the order of the calls.
     pub steps: &'a [Vec<Outcome>],
-    pub memory: &'a Memory,
-    /// When the turn has to have ended.
-    pub deadline: Instant,
 }
 
 /// A call as planned; one that cannot be read is refused with `unreadable`, after it was permitted.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub(crate) struct Planned {
     pub call: Call,
     pub unreadable: Option<Failure>,
 }
 
 /// What a turn does next.
-pub enum Step {
+pub(crate) enum Step {
     Calls(Vec<Planned>),
-    /// Calls that a model chose: they are durable before they start, so that a turn that is taken up again goes on with them.
-    Wishes(ModelStep),
+    /// Calls that a model chose: they are durable before they start, so that a turn that is taken up again goes on with
+    /// them. They hang under the node of the step in which it chose them.
+    Wishes(ModelStep, CallId),
     Answer(Reply),
 }
 
 /// Plans a turn step by step.
 #[async_trait]
-pub trait Planner: Send + Sync {
-    async fn next(&self, turn: &TurnView<'_>, draft: &dyn Draft) -> Result<Step, Failure>;
+pub(crate) trait Planner: Send + Sync {
+    /// `thread` is the planner's own from step to step of a turn.
+    async fn next(&self, turn: &TurnView<'_>, thread: &mut Thread) -> Result<Step, Failure>;
 
     /// Whether what people say in their own words is read; otherwise a bare name at its beginning is a command.
     fn reads_free_text(&self) -> bool {
@@ -69,7 +69,7 @@ pub(crate) struct Commands {
 
 #[async_trait]
 impl Planner for Commands {
-    async fn next(&self, turn: &TurnView<'_>, _draft: &dyn Draft) -> Result<Step, Failure> {
+    async fn next(&self, turn: &TurnView<'_>, _thread: &mut Thread) -> Result<Step, Failure> {
         let Some(commands) = commands::asked(&turn.record.message, turn.caller, turn.snapshot, self) else {
             return Ok(Step::Answer(self.free_text(turn)));
         };

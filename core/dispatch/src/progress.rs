@@ -42,6 +42,8 @@ pub(crate) struct Progress {
 struct State {
     lines: Vec<Line>,
     said: Option<String>,
+    /// The newest text of an answer in the making.
+    draft: Option<Arc<str>>,
     stopped: bool,
     receipt: Option<Receipt>,
     /// The message may be there, and cannot be changed: no second one is put beside it.
@@ -95,6 +97,13 @@ impl Progress {
     pub fn said(&self, text: &str) {
         self.lock().said = Some(contract::text::one_line(text, 200));
         self.changed.notify_one();
+    }
+
+    /// The answer in the making, whole so far.
+    pub fn drafted(&self, text: &str) {
+        if self.outlet.is_some() {
+            self.lock().draft = Some(Arc::from(text));
+        }
     }
 
     pub fn stop(&self) {

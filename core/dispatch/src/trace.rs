@@ -91,6 +91,14 @@ impl LiveTurn {
         }
     }
 
+    /// An answer in the making; costs nothing while nobody watches.
+    pub fn drafted(&self, text: &str) {
+        let live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watchers) = live.watchers.as_ref().filter(|watchers| watchers.receiver_count() > 0) {
+            let _ = watchers.send(TurnEvent::Draft(Arc::from(text)));
+        }
+    }
+
     fn running(&self, before_us: u64) -> Vec<Arc<Node>> {
         let live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let old = live.nodes.iter().filter(|n| n.state == State::Running && n.started_us <= before_us);

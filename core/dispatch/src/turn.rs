@@ -20,20 +20,18 @@ use tracing::{info, warn};
 
 use crate::{
     batch,
-    call::{TurnCx, new_delivery, places},
+    call::{Parent, TurnCx, new_delivery, places},
     delivery::{self, Settling},
     gateway::Inner,
-    model::Draft,
+    model::Usage,
     planner::{Planned, Step, TurnView},
     progress::Progress,
-    session::{self, Memory},
+    reason::{self, Thread},
     show,
 };
 
 /// A turn in whose lives the process died this often is answered `crashed`, unrun.
 const LIVES_MAX: u32 = 3;
-/// Steps of a turn, planner's answers included.
-const STEPS_MAX: usize = 10;
 
 pub(crate) fn now_ms() -> u64 {
     now_us() / 1_000
@@ -138,6 +136,7 @@ fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Cancellati
         address: Some(record.message.address.clone()),
         deadline: Instant::now() + limits.turn_timeout,
         places: places(&limits),
+        usage: Mutex::default(),
         limits,
         locale: snapshot.locale(&record.message, &record.caller),
         snapshot,
@@ -203,42 +202,37 @@ async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Reply {
 
 async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
     let planner = cx.inner.planner.clone();
-    let memory = match planner.reads_free_text() {
-        true => session::recall(&cx.inner, record).await,
-        false => Memory::default(),
-    };
+    let mut thread = Thread::default();
     let mut plan: Vec<ModelStep> = Vec::new();
     let mut steps: Vec<Vec<Outcome>> = Vec::new();
     // What an earlier life planned is gone on with: the model is not asked again.
-    for step in &record.plan {
-        steps.push(batch::run(cx, None, step.calls.iter().map(Planned::wished).collect()).await);
+    for (step, n) in record.plan.iter().zip(1..) {
+        let node = reason::planned_before(cx, step, n);
+        steps.push(wishes(cx, step, node).await);
         plan.push(step.clone());
     }
-    while steps.len() <= STEPS_MAX {
-        let view = TurnView {
-            record,
-            caller: &cx.caller,
-            snapshot: &cx.snapshot,
-            locale: cx.locale,
-            plan: &plan,
-            steps: &steps,
-            memory: &memory,
-            deadline: cx.deadline,
-        };
-        match in_time(cx, planner.next(&view, &NoDraft)).await {
+    loop {
+        let (snapshot, caller, locale) = (&cx.snapshot, &cx.caller, cx.locale);
+        let view = TurnView { cx, record, caller, snapshot, locale, plan: &plan, steps: &steps };
+        match in_time(cx, planner.next(&view, &mut thread)).await {
             Ok(Step::Answer(reply)) => return reply,
             Ok(Step::Calls(calls)) => steps.push(batch::run(cx, None, calls).await),
-            Ok(Step::Wishes(step)) => {
+            Ok(Step::Wishes(step, node)) => {
                 if let Err(failure) = cx.plan(&step).await {
                     return failure_reply(cx, &failure);
                 }
-                steps.push(batch::run(cx, None, step.calls.iter().map(Planned::wished).collect()).await);
+                steps.push(wishes(cx, &step, node).await);
                 plan.push(step);
             }
             Err(failure) => return failure_reply(cx, &failure),
         }
     }
-    failure_reply(cx, &Failure::new(Code::LimitReached, "it took more steps than one message may take"))
+}
+
+/// Runs the calls of a model's step.
+async fn wishes(cx: &Arc<TurnCx>, step: &ModelStep, node: CallId) -> Vec<Outcome> {
+    let planned = step.calls.iter().map(Planned::wished).collect();
+    batch::run(cx, Some(Parent::step(node)), planned).await
 }
 
 /// A planner that does not answer is left when the turn is stopped or its time is over.
@@ -249,12 +243,6 @@ async fn in_time(cx: &TurnCx, planning: impl Future<Output = Result<Step, Failur
         () = cx.cancel.cancelled() => Err(Failure::new(Code::Cancelled, "stopped, as you asked")),
         () = tokio::time::sleep_until(cx.deadline) => Err(Failure::new(Code::Timeout, "the time for this message is over")),
     }
-}
-
-struct NoDraft;
-
-impl Draft for NoDraft {
-    fn show(&self, _text: &str) {}
 }
 
 /// Calls that an earlier life began and never ended stay readable in the tree. Behind: the turn does not wait for it.
@@ -321,6 +309,8 @@ fn end_tree(cx: &TurnCx, root: &Arc<Node>, reply: &Arc<Reply>) {
     let duration_us = now_us().saturating_sub(node.started_us);
     node.duration_us = Some(duration_us);
     node.code = first_code(reply);
+    node.usage =
+        Some(*cx.usage.lock().unwrap_or_else(PoisonError::into_inner)).filter(|usage| *usage != Usage::default());
     node.state = match (reply.failed, cx.cancel.is_cancelled()) {
         (_, true) => State::Cancelled,
         (true, _) => State::Failed,

@@ -5,7 +5,7 @@
 //! call. No HTTP, no chat, no store.
 
 pub mod args;
-mod budget;
+pub mod budget;
 pub mod endpoint;
 pub mod guard;
 pub mod permitted;

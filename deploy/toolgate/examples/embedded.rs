@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let snapshot = Snapshot::new(loaded.snapshot, Arc::new(compiled.0), 1);
 
     let settings = Settings { drain: Duration::from_secs(5), ..Settings::default() };
-    let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, planner: None });
+    let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, model: None });
     gateway.start();
 
     // Replies on `api` wait in the store until they are asked for; `connect` brings those of a platform to it.

@@ -66,7 +66,7 @@ impl Bench {
         let stores = store::open(&redis.url(), store::Options::default()).await.expect("redis opens");
         let policies = [testkit::allow_lab(platform)];
         let snapshot = Setup::snapshot(TOOLS, &policies, Endpoints::new(), 1);
-        let gateway = Gateway::open(Options { stores, snapshot, settings: Settings::default(), planner: None });
+        let gateway = Gateway::open(Options { stores, snapshot, settings: Settings::default(), model: None });
         let shutdown = CancellationToken::new();
         let (source, hooks, start) = adapter(platform, &platforms().await, gateway.core(), shutdown.clone());
         let answers = Arc::new(Tally::default());

@@ -25,7 +25,7 @@ async fn gateway(folder: &tempfile::TempDir, name: &str) -> Bench {
     let stores = store::open(&url, store::Options::default()).await.expect("sqlite opens");
     let policies = [testkit::allow_lab(Platform::Telegram)];
     let snapshot = Setup::snapshot(TOOLS, &policies, Endpoints::new(), 1);
-    let gateway = Gateway::open(Options { stores, snapshot, settings: Settings::default(), planner: None });
+    let gateway = Gateway::open(Options { stores, snapshot, settings: Settings::default(), model: None });
     let outlet = Arc::new(Counter::default());
     gateway.connect(Platform::Telegram, "main", outlet.clone(), outlet.clone());
     gateway.start();

@@ -382,7 +382,7 @@ fn gateway(stores: Stores, options: &Options, gate: Gate, generation: u64) -> Ga
         stores,
         snapshot: snapshot(options, &policies, gate, generation),
         settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
-        planner: None,
+        model: None,
     })
 }
 

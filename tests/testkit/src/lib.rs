@@ -5,6 +5,7 @@ mod gate;
 mod ground;
 pub mod hook;
 mod life;
+pub mod model;
 mod outlet;
 pub mod redis;
 
@@ -14,7 +15,7 @@ use contract::{
     Accepted, Address, Caller, Heard, Inbox, Kind, Message, Origin, Outcome, Outlet, Platform, Reply, Sender, TurnId,
     ids::PARTITIONS, records::Stores,
 };
-use dispatch::{Gateway, Options, Settings, Snapshot, say, tree};
+use dispatch::{Gateway, Model, Options, Settings, Snapshot, say, tree};
 use endpoints::Endpoints;
 use serde_json::Value;
 
@@ -22,6 +23,7 @@ pub use gate::Gate;
 pub use ground::{Ground, Kind as StoreKind};
 pub use hook::{Death, Flaky, Hook};
 pub use life::Life;
+pub use model::Scripted;
 pub use outlet::{Fault, Recorder, Seen};
 
 /// What a gateway in a box is made of.
@@ -35,6 +37,8 @@ pub struct Setup {
     pub outlet: Arc<Recorder>,
     /// What every operation of the stores and of the outlet passes.
     pub hook: Option<Arc<dyn Hook>>,
+    /// What reads people's own words.
+    pub model: Option<Arc<dyn Model>>,
 }
 
 /// Tools and policies of most tests: natives that sleep, crash and echo, allowed everywhere.
@@ -113,7 +117,15 @@ impl Setup {
             drain: Duration::from_secs(5),
             outlet: Arc::default(),
             hook: None,
+            model: None,
         }
+    }
+
+    /// With a model that says what the test wants.
+    #[must_use]
+    pub fn model(mut self, model: &Arc<Scripted>) -> Self {
+        self.model = Some(model.clone());
+        self
     }
 
     /// With a gate in the test's hand.
@@ -163,7 +175,7 @@ impl Setup {
             stores,
             snapshot: Self::snapshot(&self.tools, &self.policies, self.endpoints, 1),
             settings: Settings { drain: self.drain, ..Settings::default() },
-            planner: None,
+            model: self.model,
         });
         gateway.connect(Platform::Telegram, "main", outlet, recorder.clone());
         gateway.start();

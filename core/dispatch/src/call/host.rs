@@ -33,7 +33,7 @@ impl tools::Host for TurnHost<'_> {
             let n = self.children.fetch_add(1, Ordering::Relaxed) + 1;
             Planned { call: Call { path: self.path.child(n), tool, args }, unreadable: None }
         });
-        let parent = Parent { call: self.call, rights: &self.rights, has_place: self.has_place };
+        let parent = Parent { call: self.call, rights: Some(&self.rights), has_place: self.has_place };
         batch::run(self.cx, Some(parent), planned.collect()).await
     }
 

@@ -147,7 +147,8 @@ pub async fn the_journal_keeps_starts_and_ends(ground: Ground) {
     let fence = accepted(&stores, &record).await;
     let paths: Vec<_> = (1..=11).map(|n| CallPath::top(1, n)).chain([CallPath::top(1, 2).child(1)]).collect();
     let calls = vec![call(paths[0].clone(), json!({"big": u64::MAX, "null": null, "list": [[], {}]}))];
-    let plan = ModelStep { said: "I look".into(), calls, carried: Some(json!({"signature": "abc"})) };
+    let plan =
+        ModelStep { said: "I look".into(), calls, carried: Some(json!({"signature": "abc"})), ..ModelStep::default() };
     let changes = [
         Change::Planned(plan.clone()),
         Change::Planned(plan),

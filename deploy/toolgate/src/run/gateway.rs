@@ -105,7 +105,7 @@ pub async fn open(origins: Origins, stores: Stores, settings: Settings) -> Resul
         let lines: Vec<_> = findings.errors.iter().map(ToString::to_string).collect();
         return Err(Ended::BadConfiguration(lines.join("\n")));
     };
-    let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, planner: None });
+    let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, model: None });
     report(&findings, &gateway.health());
     Ok(Running {
         gateway,

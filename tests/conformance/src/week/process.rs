@@ -79,7 +79,7 @@ pub async fn gateway(platform: Platform, url: &str) -> Gateway {
         stores: ground.open().await,
         snapshot: Setup::snapshot(TOOL, &[testkit::allow_lab(platform)], endpoints, 1),
         settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
-        planner: None,
+        model: None,
     });
     let intake = CancellationToken::new();
     let (adapter, start) = crate::accounts::adapter(platform, url, gateway.core(), intake.clone());

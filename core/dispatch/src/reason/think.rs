@@ -1,0 +1,141 @@
+//! One step of a model, and its node in the tree.
+
+use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
+
+use contract::{
+    CallId, CallPath, Code, Failure, Node, NodeKind, State, node::SUMMARY_MAX, records::ModelStep, text::one_line,
+};
+use tokio::time::{Duration, Instant};
+
+use crate::{
+    call::TurnCx,
+    model::{Answer, Draft, Model, Usage},
+    reason::Thread,
+    turn::now_us,
+};
+
+/// A draft that is newer by less than this is not worth showing.
+const DRAFT_EVERY: Duration = Duration::from_millis(100);
+
+/// Asks the model once; its node is the one under which the calls of the step hang.
+pub(super) async fn step(
+    cx: &Arc<TurnCx>,
+    model: &dyn Model,
+    thread: &Thread,
+    number: usize,
+) -> Result<(Answer, CallId), Failure> {
+    let Some(prompt) = thread.prompt(cx.deadline) else {
+        return Err(Failure::fatal(Code::Internal, "the model was asked before there was anything to ask"));
+    };
+    let mut thinking = Thinking::begin(cx, &model.about().name, number);
+    let draft = TurnDraft { cx, shown: Mutex::default() };
+    match model.step(&prompt, &draft).await {
+        Ok(answer) => {
+            let node = thinking.answered(&answer);
+            Ok((answer, node))
+        }
+        Err(failure) => {
+            thinking.failed(&failure);
+            Err(failure)
+        }
+    }
+}
+
+/// A step that an earlier life planned stands in this life's tree too, above the calls that are gone on with.
+pub(crate) fn planned_before(cx: &Arc<TurnCx>, step: &ModelStep, number: usize) -> CallId {
+    let mut thinking = Thinking::begin(cx, &step.model, number);
+    if let Some(node) = &mut thinking.node {
+        node.marks.push("planned before the restart".into());
+    }
+    thinking.said(&step.said, step.usage)
+}
+
+/// A step under way. One that is dropped, because the turn was stopped or late, ends in its tree too.
+struct Thinking<'a> {
+    cx: &'a TurnCx,
+    call: CallId,
+    node: Option<Node>,
+}
+
+impl<'a> Thinking<'a> {
+    fn begin(cx: &'a TurnCx, model: &str, number: usize) -> Self {
+        let n = cx.nodes.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = CallId(cx.life * 1_000 + n);
+        let mut node = Node::new(cx.id, call, NodeKind::ModelStep, now_us());
+        node.path = Some(CallPath::step(u32::try_from(number).unwrap_or(u32::MAX)));
+        node.parent = Some(CallId(0));
+        model.clone_into(&mut node.tool);
+        cx.inner.tracer.start(&cx.live, &Arc::new(node.clone()));
+        Self { cx, call, node: Some(node) }
+    }
+
+    fn answered(&mut self, answer: &Answer) -> CallId {
+        if let Some(node) = self.node.as_mut().filter(|_| !answer.model.is_empty()) {
+            answer.model.clone_into(&mut node.tool);
+        }
+        self.said(&answer.text, answer.usage)
+    }
+
+    fn said(&mut self, said: &str, usage: Usage) -> CallId {
+        if let Some(node) = &mut self.node {
+            node.state = State::Ok;
+            node.result = one_line(said, SUMMARY_MAX);
+            node.usage = Some(usage);
+            *self.cx.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
+        }
+        self.end();
+        self.call
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        if let Some(node) = &mut self.node {
+            node.state = State::Failed;
+            node.code = Some(failure.true_code());
+            node.result = one_line(failure.say.as_str(), SUMMARY_MAX);
+            failure.cause.for_operator().clone_into(&mut node.detail);
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if let Some(mut node) = self.node.take() {
+            node.duration_us = Some(now_us().saturating_sub(node.started_us));
+            self.cx.inner.tracer.ended(&self.cx.live, &Arc::new(node));
+        }
+    }
+}
+
+impl Drop for Thinking<'_> {
+    fn drop(&mut self) {
+        // Of what goes on elsewhere, or in a next life, that life tells the end.
+        if self.cx.lost.load(Ordering::Relaxed) || self.cx.inner.kill.is_cancelled() {
+            return;
+        }
+        if let Some(node) = &mut self.node {
+            let late = !self.cx.cancel.is_cancelled();
+            (node.state, node.code) = match late {
+                true => (State::Failed, Some(Code::Timeout)),
+                false => (State::Cancelled, Some(Code::Cancelled)),
+            };
+        }
+        self.end();
+    }
+}
+
+/// Shows an answer in the making to the conversation and to whoever watches.
+struct TurnDraft<'a> {
+    cx: &'a TurnCx,
+    shown: Mutex<Option<Instant>>,
+}
+
+impl Draft for TurnDraft<'_> {
+    fn show(&self, text: &str) {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.is_some_and(|at| at.elapsed() < DRAFT_EVERY) {
+            return;
+        }
+        *shown = Some(Instant::now());
+        self.cx.progress.drafted(text);
+        self.cx.live.drafted(text);
+    }
+}
