@@ -61,7 +61,7 @@ pub enum Content {
         text: String,
     },
     Notice(Notice),
-    /// A file of ours or of a tool, with the bytes where the handle says.
+    /// A file that a message brought, sent again: the bytes are where its handle says.
     File(FileRef),
     /// A file with its (small) bytes, at most 1 MiB.
     Attachment {

@@ -161,6 +161,11 @@ pub trait Outlet: Send + Sync {
     fn can_be_private(&self, to: &Address) -> bool {
         to.direct
     }
+    /// Whether a file that a message brought can be sent again by its handle alone; otherwise its bytes are fetched first
+    /// and it comes to [`Outlet::render`] as an attachment. Pure.
+    fn sends_by_handle(&self, _file: &FileRef) -> bool {
+        false
+    }
     /// What people type before a command's name so that it reaches us. Pure.
     fn command_prefix(&self) -> &str {
         "/"

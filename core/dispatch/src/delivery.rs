@@ -2,6 +2,7 @@
 //! arrived already says so. For all platforms alike: an outlet carries out one request and never sleeps.
 
 mod doubt;
+mod files;
 mod post;
 mod queue;
 mod send;
@@ -294,6 +295,7 @@ async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Resu
             Doubt::Harmless => {}
         }
     }
+    let _in_memory = files::fetch(inner, connected, job).await?;
     n = go_on_from(connected, job, n);
     let mut rendered = render(connected, job);
     while let Some(part) = rendered.get(n as usize).cloned() {

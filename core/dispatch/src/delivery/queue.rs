@@ -2,11 +2,11 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use contract::{Address, Bucket, Platform};
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::Job;
 
@@ -18,10 +18,21 @@ pub(super) fn conversation(to: &Address) -> Conversation {
 }
 
 /// Conversations that have something to send, each with a task of its own.
-#[derive(Default)]
 pub(crate) struct Deliveries {
     queues: Mutex<HashMap<Conversation, VecDeque<Job>>>,
     paces: Mutex<Paces>,
+    /// Places for replies that hold files in memory.
+    pub(super) fetched: Arc<Semaphore>,
+}
+
+impl Default for Deliveries {
+    fn default() -> Self {
+        Self {
+            queues: Mutex::default(),
+            paces: Mutex::default(),
+            fetched: Arc::new(Semaphore::new(super::files::FETCHED_MAX)),
+        }
+    }
 }
 
 #[derive(Default)]

@@ -1,13 +1,17 @@
 //! What people see: every kind of reply whole and valid, files both ways, each in their own language.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use conformance::{Entry, Options, Stage};
 use contract::{Address, DeliveryError, DeliveryKey, Op, Part, Platform, Receipt, Reply, TurnId, Why, reply::Content};
 use futures_util::StreamExt;
 use serde_json::json;
+use testkit::Gate;
 
-use crate::tools::says;
+use crate::tools::{Resends, resending, says};
 
 cases! {
     "What people see";
@@ -20,6 +24,7 @@ cases! {
     an_empty_answer_is_said_to_be_empty: "R5";
     a_file_of_ours_arrives_byte_for_byte: "R1";
     a_file_of_theirs_is_read_byte_for_byte: "I11";
+    a_file_of_theirs_is_sent_again: "I11 R1";
     a_chinese_reader_is_told_in_chinese: "R8";
     a_list_of_results_keeps_its_order: "E13";
 }
@@ -200,6 +205,23 @@ async fn a_file_of_theirs_is_read_byte_for_byte(platform: Platform) {
     assert_eq!(bytes, [0, 1, 2, 3, 0xfe, 0xff, 0x80]);
     stage.gate.open();
     stage.people.reads("dm:ann", "id: A").await;
+    stage.end().await;
+}
+
+async fn a_file_of_theirs_is_sent_again(platform: Platform) {
+    let resends = Arc::new(Resends::default());
+    let stage = Stage::at(platform, resending(&resends), Gate::closed(), None).await;
+    let file = |name: &str, bytes: &str| json!({ "name": name, "mime": "application/octet-stream", "base64": bytes });
+    stage.people.say_with("dm:ann", "ann", "/gate id=A", json!({ "files": [file("one.bin", "AAECA/7/gA==")] })).await;
+    let (_, message) = stage.running().await;
+    *resends.0.lock().expect("nobody panics") = Some(message);
+    stage.gate.open();
+    stage.people.reads("dm:ann", "id: A").await;
+    stage.people.say("dm:ann", "ann", "/resends").await;
+    let seen = stage.people.sees("dm:ann", |entry| entry.is_said() && !entry.files.is_empty()).await;
+    assert_eq!(stage.people.file(&seen.files[0]).await, [0, 1, 2, 3, 0xfe, 0xff, 0x80], "{seen:?}");
+    let said = stage.people.reads("dm:ann", "sent again").await;
+    assert!(!said.text.contains("one.bin"), "it is not named besides: {said:?}");
     stage.end().await;
 }
 

@@ -1,9 +1,10 @@
 //! Tools of the cases' own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use conformance::Options;
+use contract::{Content, Message, Reply};
 use endpoints::Native;
 use serde_json::{Value, json};
 use tools::{Cx, Fault, ToolFailure};
@@ -62,4 +63,26 @@ pub fn failing() -> Options {
 fn with(tools: String, natives: Vec<(&str, Arc<dyn Native>)>) -> Options {
     let natives = natives.into_iter().map(|(name, native)| (name.to_owned(), native)).collect();
     Options { tools, natives, ..Options::default() }
+}
+
+/// Sends a file that an earlier message brought, to where it came from.
+#[derive(Default)]
+pub struct Resends(pub Mutex<Option<Message>>);
+
+#[async_trait]
+impl Native for Resends {
+    async fn call(&self, _args: &Value, cx: &Cx<'_>) -> Result<Value, ToolFailure> {
+        let message = self.0.lock().expect("nobody panics").clone().expect("a message was given");
+        let files = message.files.into_iter().map(Content::File);
+        let content = std::iter::once(Content::Text("sent again".into())).chain(files).collect();
+        cx.host.post(message.address, Reply { content, ..Reply::default() }).await?;
+        Ok(json!("done"))
+    }
+}
+
+/// With a tool `resends`.
+pub fn resending(native: &Arc<Resends>) -> Options {
+    let tools = "---\nname: resends\ntoolset: lab\ndescription: Sends a file again\n\
+                 endpoint: { type: native, name: resends }\n";
+    with(tools.into(), vec![("resends", native.clone())])
 }
