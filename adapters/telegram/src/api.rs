@@ -8,13 +8,13 @@
 
 use std::{error::Error as StdError, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use contract::{
     Stopped,
     seams::{ByteStream, PartFile},
 };
 use futures_util::StreamExt;
-use reqwest_of_teloxide::redirect::Policy;
+use reqwest_of_teloxide::{Response, redirect::Policy};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -29,6 +29,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(20);
 /// No request lives longer, whatever it is.
 const LONGEST: Duration = Duration::from_secs(180);
+
+/// A hundred updates are far smaller; files come by another way.
+const LARGEST_ANSWER: u64 = 32 * 1024 * 1024;
 
 /// Why a request brought nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,15 +100,14 @@ impl Api {
         Err(self.read(status, &body).err().unwrap_or_else(|| Problem::Unsure("an answer without updates".into())))
     }
 
-    /// A request with a file in `field`.
+    /// A request with files, each in a field.
     pub(crate) async fn upload(
         &self,
         method: &str,
         fields: &Map<String, Value>,
-        field: &str,
-        file: &PartFile,
+        files: &[(&str, &PartFile)],
     ) -> Result<Value, Problem> {
-        let (boundary, body) = form(fields, field, file);
+        let (boundary, body) = form(fields, files);
         let kind = format!("multipart/form-data; boundary={boundary}");
         self.post(method, &kind, body, UPLOAD_PATIENCE).await
     }
@@ -133,12 +135,27 @@ impl Api {
             _ if cause.is_timeout() => Problem::TimedOut,
             _ => Problem::Unsure(self.words(&cause.without_url())),
         })?;
-        let status = answer.status().as_u16();
-        let body = answer.bytes().await.map_err(|cause| match cause.is_timeout() {
-            true => Problem::TimedOut,
-            false => Problem::Unsure(self.words(&cause.without_url())),
-        })?;
-        Ok((status, body))
+        Ok((answer.status().as_u16(), self.whole(answer).await?))
+    }
+
+    /// The body of an answer; one that never ends is no answer.
+    async fn whole(&self, answer: Response) -> Result<Bytes, Problem> {
+        let too_large = || Problem::Unsure("the answer is larger than Telegram's are".into());
+        if answer.content_length().is_some_and(|length| length > LARGEST_ANSWER) {
+            return Err(too_large());
+        }
+        let (mut stream, mut body) = (answer.bytes_stream(), BytesMut::new());
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|cause| match cause.is_timeout() {
+                true => Problem::TimedOut,
+                false => Problem::Unsure(self.words(&cause.without_url())),
+            })?;
+            if (body.len() + chunk.len()) as u64 > LARGEST_ANSWER {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
     }
 
     fn read(&self, status: u16, body: &[u8]) -> Result<Value, Problem> {
@@ -217,24 +234,25 @@ fn wait_in(words: &str) -> Option<u64> {
 }
 
 /// A multipart form: its boundary and its bytes.
-fn form(fields: &Map<String, Value>, field: &str, file: &PartFile) -> (String, Bytes) {
+fn form(fields: &Map<String, Value>, files: &[(&str, &PartFile)]) -> (String, Bytes) {
     let boundary = format!("toolgate-{:032x}", u128::from(random()) << 64 | u128::from(random()));
-    let mut body = Vec::with_capacity(file.bytes.len() + 1_024);
+    let mut body = Vec::with_capacity(files.iter().map(|(_, file)| file.bytes.len() + 1_024).sum());
     for (name, value) in fields {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let head = format!("--{boundary}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
         body.extend_from_slice(head.as_bytes());
     }
-    let name: String = file.name.chars().map(|c| if c.is_control() || c == '"' { '_' } else { c }).collect();
-    let kind = if is_media_type(&file.media_type) { &file.media_type } else { "application/octet-stream" };
-    body.extend_from_slice(
-        format!(
+    for (field, file) in files {
+        let name: String = file.name.chars().map(|c| if c.is_control() || c == '"' { '_' } else { c }).collect();
+        let kind = if is_media_type(&file.media_type) { &file.media_type } else { "application/octet-stream" };
+        let head = format!(
             "--{boundary}\r\ncontent-disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\ncontent-type: {kind}\r\n\r\n"
-        )
-        .as_bytes(),
-    );
-    body.extend_from_slice(&file.bytes);
-    body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
+        );
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(&file.bytes);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     (boundary, body.into())
 }
 
@@ -313,6 +331,27 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn an_answer_that_never_ends_is_given_up() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let here = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", here.local_addr().unwrap());
+        let api = Api::new(&"7:SECRET".into(), Some(&url)).unwrap_or_else(|_| panic!("fine"));
+        for head in ["content-length: 99000000000\r\n", ""] {
+            let answers = async {
+                let (mut socket, _) = here.accept().await.unwrap();
+                let _ = socket.read(&mut [0; 4_096]).await.unwrap();
+                let answer = format!("HTTP/1.1 200 OK\r\n{head}connection: close\r\n\r\n");
+                socket.write_all(answer.as_bytes()).await.unwrap();
+                let more = vec![b' '; 1 << 20];
+                while socket.write_all(&more).await.is_ok() {}
+            };
+            let body = Value::Object(Map::new());
+            let ((), answer) = futures_util::future::join(answers, api.call("getMe", &body, PATIENCE)).await;
+            assert!(matches!(&answer, Err(Problem::Unsure(words)) if words.contains("larger")), "{answer:?}");
+        }
+    }
+
     #[test]
     fn every_public_error_is_a_refusal_with_its_wait() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/telegram");
@@ -361,7 +400,7 @@ mod tests {
     fn a_form_holds_its_fields_and_a_tame_file_name() {
         let fields = serde_json::json!({"chat_id": -5, "caption": "<b>x</b>"});
         let file = PartFile { name: "a\"\r\nb.txt".into(), media_type: "bad\r\ntype".into(), bytes: Bytes::from("x") };
-        let (boundary, body) = form(fields.as_object().expect("an object"), "document", &file);
+        let (boundary, body) = form(fields.as_object().expect("an object"), &[("document", &file)]);
         let body = String::from_utf8(body.to_vec()).expect("text").replace(&boundary, "B");
         expect_test::expect![[r#"
             --B

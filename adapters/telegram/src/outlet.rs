@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use contract::{
-    Address, Audience, DeliveryError, DeliveryKey, Indicator, Op, Opaque, Outlet, Part, Receipt, Reply, Scope, Why,
+    Address, Audience, DeliveryError, DeliveryKey, FileRef, Indicator, Op, Opaque, Outlet, Part, Receipt, Reply, Scope,
+    Why,
     seams::{Bucket, Pace},
     text,
 };
@@ -30,6 +31,8 @@ mod signs;
 
 /// What a receipt of a file says: its text is a caption.
 const IS_FILE: &str = "file";
+/// What stands before the further messages of an album in its receipt.
+const ALBUM: &str = "album:";
 const BUTTONS_PER_ROW: usize = 3;
 const MOST_BUTTONS: usize = 100;
 const LONGEST_LABEL: usize = 60;
@@ -77,6 +80,11 @@ impl Outlet for Telegram {
         Duration::from_secs(if to.direct { 1 } else { 3 })
     }
 
+    /// What is on Telegram's servers needs no bytes of ours.
+    fn sends_by_handle(&self, file: &FileRef) -> bool {
+        render::is_ours(file)
+    }
+
     /// The chat without its topic; never a direct message.
     fn fallback(&self, to: &Address) -> Option<Address> {
         to.thread.as_ref()?;
@@ -106,7 +114,7 @@ impl Telegram {
     async fn post_to(&self, chat: i64, to: &Address, part: &Part, key: &DeliveryKey) -> Result<Receipt, Problem> {
         let (text, mode) = words(part);
         let place = place(to, key.is_first_part());
-        let Some(file) = part.files.first() else {
+        let [file, more @ ..] = part.files.as_slice() else {
             let mut message = SendMessage::new(ChatId(chat), text).link_preview_options(without_preview());
             message.parse_mode = mode;
             message.reply_markup = keyboard(part).map(Into::into);
@@ -118,6 +126,10 @@ impl Telegram {
         if !text.is_empty() {
             fields.insert("caption".into(), json!(text));
             fields.extend(mode.map(|mode| ("parse_mode".to_owned(), json!(mode))));
+        }
+        if !more.is_empty() {
+            let answer = self.album(&fields, &part.files).await?;
+            return self.sent_album(chat, &answer);
         }
         fields.extend(keyboard(part).map(|keyboard| ("reply_markup".to_owned(), json!(keyboard))));
         let answer = if file.media_type == render::BY_ID {
@@ -153,9 +165,19 @@ impl Telegram {
         Ok(receipt)
     }
 
+    /// The receipt of an album names all of its messages.
+    fn sent_album(&self, chat: i64, answer: &Value) -> Result<Receipt, Problem> {
+        let sent = answer.as_array().map_or(&[][..], Vec::as_slice);
+        let first = self.sent(chat, sent.first().unwrap_or(&Value::Null), IS_FILE)?;
+        let others: Vec<String> =
+            sent[1..].iter().filter_map(|one| Some(self.sent(chat, one, "").ok()?.message)).collect();
+        let private = Opaque::new(format!("{ALBUM}{}", others.join(","))).unwrap_or_default();
+        Ok(Receipt { private, ..first })
+    }
+
     async fn replace(&self, to: &Address, old: &Receipt, part: &Part, key: &DeliveryKey) -> Sent {
         let is_file = old.private.reveal() == IS_FILE;
-        if is_file == part.files.is_empty() {
+        if is_file == part.files.is_empty() || part.files.len() > 1 || old.private.reveal().starts_with(ALBUM) {
             // A text cannot become a file, nor a file a text: the new one is posted, then the old one goes.
             let new = self.post(to, part, key).await?;
             if let Err(cause) = self.remove(to, old).await {
@@ -183,12 +205,17 @@ impl Telegram {
     }
 
     async fn remove(&self, to: &Address, receipt: &Receipt) -> Sent {
-        let delete = DeleteMessage::new(ChatId(self.chat(to)?), message_id(receipt)?);
-        match self.api.ask(&delete).await {
-            Ok(_) => Ok(receipt.clone()),
-            Err(problem) if api_error(&problem) == Some(ApiError::MessageToDeleteNotFound) => Ok(receipt.clone()),
-            Err(problem) => Err(self.explain(problem, to)),
+        let chat = ChatId(self.chat(to)?);
+        let others = receipt.private.reveal().strip_prefix(ALBUM).unwrap_or_default();
+        let others = others.split(',').filter_map(|id| id.parse().ok().map(MessageId));
+        for id in std::iter::once(message_id(receipt)?).chain(others) {
+            match self.api.ask(&DeleteMessage::new(chat, id)).await {
+                Ok(_) => {}
+                Err(problem) if api_error(&problem) == Some(ApiError::MessageToDeleteNotFound) => {}
+                Err(problem) => return Err(self.explain(problem, to)),
+            }
         }
+        Ok(receipt.clone())
     }
 
     /// The chat's present id.

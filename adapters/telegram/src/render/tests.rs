@@ -306,6 +306,31 @@ fn a_file_takes_a_short_text_as_its_caption_and_buttons_come_last() {
 }
 
 #[test]
+fn files_of_a_kind_are_albums_of_at_most_ten() {
+    let bytes = |media_type: &str| Content::Attachment {
+        name: "a".into(),
+        media_type: media_type.into(),
+        bytes: b"x".to_vec(),
+    };
+    let by_id = |handle: &str| {
+        let handle = Opaque::new(handle).expect("short");
+        Content::File(FileRef { name: "b".into(), media_type: None, size: None, handle })
+    };
+    let sizes = |content: Vec<Content>| {
+        let parts = reply(&Reply { content, ..Reply::text("see") });
+        parts.iter().map(|part| part.files.len()).collect::<Vec<_>>()
+    };
+    let text = || Content::Text("see".into());
+    assert_eq!(sizes(vec![text(), bytes("image/png"), by_id("telegram:video:V"), bytes("image/jpeg")]), [3]);
+    assert_eq!(sizes(vec![text(), bytes("image/png"), bytes("text/plain"), by_id("telegram:D")]), [1, 2]);
+    assert_eq!(sizes(vec![text(), by_id("telegram:voice:A"), by_id("telegram:voice:B")]), [1, 1], "not in albums");
+    let many = [vec![text()], vec![bytes("text/plain"); 23]].concat();
+    assert_eq!(sizes(many), [10, 10, 3]);
+    let long = [vec![Content::Text("long ".repeat(500))], vec![bytes("text/plain"); 2]].concat();
+    assert_eq!(sizes(long), [0, 2]);
+}
+
+#[test]
 fn what_takes_no_caption_leaves_the_text_a_message_of_its_own() {
     for (handle, expected) in [("telegram:photo:P", vec!["see"]), ("telegram:sticker:S", vec!["see", ""])] {
         let (name, handle) = ("x".to_owned(), Opaque::new(handle).expect("short"));

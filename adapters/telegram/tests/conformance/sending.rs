@@ -117,10 +117,39 @@ async fn files_go_both_ways() {
     answer.content.push(Content::File(message.files[0].clone()));
     stage.post(&message.address, &answer).await.unwrap();
     let shown = stage.shown("dm:ann", |entry| !entry.files.is_empty()).await;
-    assert_eq!(shown.text, "here it is");
     let (_, bytes) = stage.world().file_by_id(&shown.files[0].id).unwrap();
     assert_eq!(bytes.as_ref(), [0, 255, 13, 10, 45, 45]);
-    stage.shown("dm:ann", |entry| entry.files.first().is_some_and(|file| file.name == "note.txt")).await;
+    let named = |entry: &transcript::Entry| entry.files.first().is_some_and(|file| file.name == "note.txt");
+    assert_eq!(stage.shown("dm:ann", named).await.text, "here it is", "beneath both");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn several_files_are_one_album_and_go_together() {
+    let mut stage = Stage::new().await;
+    let file = NewFile { name: "note.txt".into(), text: Some("from chat".into()), ..NewFile::default() };
+    stage.world().say(Say { files: vec![file], ..Say::new("dm:ann", "ann", "read this") }).unwrap();
+    let message = stage.heard().await;
+    let bytes = |name: &str| Content::Attachment {
+        name: name.into(),
+        media_type: "application/x-thing".into(),
+        bytes: name.as_bytes().to_vec(),
+    };
+    let mut answer = Reply::text("**here** they are");
+    answer.content.extend([bytes("one"), Content::File(message.files[0].clone()), bytes("three")]);
+    let receipts = stage.post(&message.address, &answer).await.unwrap();
+    assert_eq!(receipts.len(), 1);
+    let shown = stage.shown("dm:ann", |entry| entry.text == "here they are").await;
+    assert_eq!(shown.files[0].name, "three", "the caption is beneath them");
+    let entries = stage.world().transcript(Some("dm:ann"), 0);
+    let files = |entry: &transcript::Entry| entry.files.iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+    let sent: Vec<_> = entries.iter().filter(|entry| entry.is_bot()).flat_map(files).collect();
+    assert_eq!(sent, ["one", "note.txt", "three"]);
+    let (_, bytes) = stage.world().file_by_id(&shown.files[0].id).unwrap();
+    assert_eq!(bytes.as_ref(), b"three");
+    stage.telegram.send(&message.address, Op::Remove(&receipts[0]), &key(0)).await.unwrap();
+    let entries = stage.world().transcript(Some("dm:ann"), 0);
+    assert_eq!(entries.iter().filter(|entry| entry.kind == transcript::Kind::Delete).count(), 3);
     stage.end().await;
 }
 
