@@ -120,6 +120,7 @@ def main(base):
         time.sleep(0.05)
     ok("modal and submission")
 
+    control(base, "app", {"name": "toolgate", "commands": ["/weather"]})
     control(base, "command", {"conversation": "general", "user": "ann", "name": "weather", "args": {"city": "Oslo"}})
     command = heard(requests, lambda request: request.type == "slash_commands")
     assert command.payload["command"] == "/weather" and command.payload["text"] == "city=Oslo", command.payload

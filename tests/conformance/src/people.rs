@@ -120,7 +120,20 @@ impl People {
         if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
             body.extend(more);
         }
+        if body["mention"] != true && body["bot"] != true {
+            body["text"] = json!(self.spelled(conversation, text));
+        }
         text_of(&self.post("say", body).await["message"])
+    }
+
+    /// How a person writes a command into a message. Slack's clients send none that begins with a slash: in a direct
+    /// conversation the tool's name does without, elsewhere and before further commands a blank makes a message of it.
+    fn spelled(&self, conversation: &str, text: &str) -> String {
+        match text.strip_prefix('/').filter(|_| self.platform == Platform::Slack) {
+            Some(command) if conversation.starts_with("dm:") && !command.contains('\n') => command.to_owned(),
+            Some(_) => format!(" {text}"),
+            None => text.to_owned(),
+        }
     }
 
     /// An answer to a message.
@@ -135,6 +148,8 @@ impl People {
 
     /// A command of the platform's own kind.
     pub async fn command(&self, conversation: &str, user: &str, name: &str, args: Value) -> Value {
+        // In Slack an app's one command takes the tools' names.
+        let name = if self.platform == Platform::Slack { format!("toolgate {name}") } else { name.to_owned() };
         let body = json!({ "conversation": conversation, "user": user, "name": name, "args": args });
         self.post("command", body).await
     }

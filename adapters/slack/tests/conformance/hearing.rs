@@ -176,6 +176,7 @@ async fn an_organisations_app_tells_its_workspaces_apart() {
         bot_tokens: vec![BOT_TOKEN.into()],
         teams: vec!["north".into(), "south".into()],
         enterprise: Some("E1".into()),
+        commands: Some(vec!["/help".into()]),
         ..NewApp::default()
     };
     let mut stage = Stage::with(Setup { limits: quick(), apps: vec![app], ..Setup::default() }).await;

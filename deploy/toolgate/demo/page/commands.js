@@ -1,5 +1,5 @@
 // What is typed after a slash, as each platform's client sends it: Discord asks for options one by one, Slack sends the
-// text as it is, Telegram knows no commands but text.
+// text behind a command that the app registered and nothing else that begins with a slash, Telegram knows no commands but text.
 
 import { gateway } from "./api.js";
 
@@ -8,12 +8,21 @@ const MOST_HINTS = 7;
 
 /** The commands that may be typed here: name, description and, in order, the options. */
 export async function menu(platform, api, conversation) {
-  if (platform !== "discord") {
-    const tools = await gateway.tools(platform);
-    return tools.map((tool) => tool.function || tool);
-  }
+  if (platform === "telegram") return tools(platform);
   const { commands } = await api.menu(conversation);
+  if (platform === "slack") {
+    const all = await tools(platform);
+    return (commands || []).flatMap(({ command: own }) => all.map((tool) => ({ ...tool, name: `${own.slice(1)} ${tool.name}` })));
+  }
   return (commands || []).flatMap((one) => flat(one, one.name));
+}
+
+const tools = async (platform) => (await gateway.tools(platform)).map((tool) => tool.function || tool);
+
+/** What a person types for a command: in Slack behind the app's own one, or as a message with a blank before the slash. */
+export function spelled(platform, text, message) {
+  if (platform !== "slack" || !text.startsWith("/")) return text;
+  return message || text.includes("\n") ? ` ${text}` : `/toolgate ${text.slice(1)}`;
 }
 
 /** A command, or its sub-commands with their whole names. */
@@ -79,7 +88,8 @@ function typed(option, text) {
 /** What could stand where something is typed: each with its text, what it means, and the whole line with it. */
 export async function hints(platform, line, known, complete) {
   const begun = /^\/([\w -]*)$/.exec(line);
-  const names = begun ? known.filter(({ name }) => name?.startsWith(begun[1].toLowerCase())).slice(0, MOST_HINTS) : [];
+  const fits = (name, typed) => name?.startsWith(typed) || (platform === "slack" && name?.split(" ")[1]?.startsWith(typed));
+  const names = begun ? known.filter(({ name }) => fits(name, begun[1].toLowerCase())).slice(0, MOST_HINTS) : [];
   if (names.length) return names.map(({ name, description }) => ({ text: `/${name}`, means: description, line: `/${name} ` }));
   if (platform !== "discord") return [];
   const { one, rest } = found(line, known) || {};

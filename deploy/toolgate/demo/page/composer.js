@@ -54,7 +54,7 @@ function grow(field) {
 
 /** Sends what is written; `plain` when it is a message even where it could be a command. Gives the platform's answer. */
 async function send(self, plain = false) {
-  const text = self.field.value.trim();
+  const text = written(self.pane.place.platform, self.field.value);
   if (!text && !self.files.length) return undefined;
   const before = self.field.value;
   const { answered, editing, files } = self;
@@ -72,6 +72,9 @@ async function send(self, plain = false) {
   }
 }
 
+/** Without the blanks around it; in Slack one before a slash stays, which makes a message of what would be a command. */
+const written = (platform, value) => (platform === "slack" && /^\s+\//.test(value) ? ` ${value.trim()}` : value.trim());
+
 async function say(self, text, plain) {
   const { pane } = self;
   const { platform } = pane.place;
@@ -81,7 +84,7 @@ async function say(self, text, plain) {
   const typed = plain || self.files.length || self.answered ? null : command(platform, text, self.tools);
   if (typed) return pane.api.command({ ...where, ...typed });
   const wanted = !pane.direct && self.mention.querySelector("input").checked;
-  const what = { ...where, text, mention: wanted && !(platform === "telegram" && text.startsWith("/")) };
+  const what = { ...where, text: wanted ? text.trimStart() : text, mention: wanted && !(platform === "telegram" && text.startsWith("/")) };
   if (self.answered && platform === "slack") what.thread = self.answered.thread || self.answered.message;
   else if (self.answered) what.reply_to = self.answered.message;
   if (self.files.length) what.files = self.files;

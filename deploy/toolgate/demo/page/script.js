@@ -3,6 +3,7 @@
 import { config } from "./api.js";
 import { start, show, reference } from "./calls.js";
 import { follow, pane } from "./chat.js";
+import { spelled } from "./commands.js";
 import { make, toast } from "./dom.js";
 import { CROSS } from "./message.js";
 
@@ -59,7 +60,8 @@ function tries(panes) {
 /** Does a thing to try in a chat: as whom, where and in which words stands at its button. */
 async function attempt(pane, wanted, onlyWritten) {
   const { platform, title } = pane.place;
-  const says = (wanted[platform] ?? wanted.say).replace("{ref}", reference() || "");
+  const named = (wanted[platform] ?? wanted.say).replace("{ref}", reference() || "");
+  const says = spelled(platform, named, wanted.thread || wanted.then === "react");
   if (wanted.then === "react" && !CROSS[platform]) toast(`${title} offers no such reaction: press Cancel there`);
   if (wanted.in || wanted.as) {
     const direct = wanted.in ? wanted.in === "direct" : pane.direct;

@@ -139,7 +139,14 @@ impl Chat<'_> {
         self.page.look(&format!("{}[0].focus()", self.all("textarea")));
     }
 
+    /// Writes a text and sends it. A command of a tool is typed as the platform's clients take it: in Slack behind the
+    /// app's own one, several as a message with a blank before them.
     pub fn says(&self, text: &str) {
+        let text = &match text.strip_prefix('/').filter(|_| self.platform == "slack") {
+            Some(_) if text.contains('\n') => format!(" {text}"),
+            Some(command) => format!("/toolgate {command}"),
+            None => text.to_owned(),
+        };
         self.focus();
         self.page.types(text);
         let written = format!("{}[0].value == {}", self.all("textarea"), serde_json::json!(text));

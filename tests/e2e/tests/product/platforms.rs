@@ -115,7 +115,9 @@ impl Platforms {
         said
     }
 
+    /// A message; in Slack one that begins with a slash has a blank before it, since it would be a command else.
     async fn says(&self, platform: &str, text: &str) {
+        let text = if platform == "slack" { format!(" {text}") } else { text.to_owned() };
         self.control(platform, "say", json!({"conversation": "general", "user": "ann", "text": text})).await;
     }
 

@@ -10,6 +10,7 @@ use super::error::ApiError;
 use super::fault::{Fault, Kind, Target, When};
 use super::limits::{Scope, Tier};
 use super::params::Params;
+use super::scopes::{self, Scopes};
 use super::world::World;
 use super::{Slack, assistant, chat, info, places, reactions, stream, update, upload, views};
 
@@ -71,25 +72,41 @@ const METHODS: [Method; 40] = [
     method("files.completeUploadExternal", Tier::Four, "files:write", upload::complete),
     method("files.info", Tier::Four, "files:read", upload::info),
     method("files.delete", Tier::Three, "files:write", upload::delete),
-    method("assistant.threads.setStatus", Tier::Special, "assistant:write", assistant::status),
+    method("assistant.threads.setStatus", Tier::Special, "chat:write", assistant::status),
     method("assistant.threads.setTitle", Tier::Special, "assistant:write", assistant::title),
     method("assistant.threads.setSuggestedPrompts", Tier::Special, "assistant:write", assistant::prompts),
     method("files.upload", Tier::Two, "files:write", info::method_deprecated),
     method("rtm.connect", Tier::One, "", info::not_allowed_token),
 ];
 
+/// What a request is answered.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// Seconds to wait.
+    pub wait: Option<u64>,
+    /// For every token that is good.
+    pub scopes: Option<Scopes>,
+    pub body: Value,
+}
+
 /// How a request ends.
 #[derive(Debug)]
 pub enum Ending {
-    /// Status, seconds to wait, and the answer.
-    Answer(u16, Option<u64>, Value),
+    Answer(Answer),
     /// The connection is to be closed without a word.
     Cut,
 }
 
-impl From<ApiError> for Ending {
+impl From<ApiError> for Answer {
     fn from(error: ApiError) -> Self {
-        Self::Answer(error.status, error.retry_after, error.json())
+        Self { status: error.status, wait: error.retry_after, scopes: None, body: error.json() }
+    }
+}
+
+impl From<Answer> for Ending {
+    fn from(answer: Answer) -> Self {
+        Self::Answer(answer)
     }
 }
 
@@ -99,11 +116,12 @@ impl Slack {
         let arrived = Instant::now();
         let params = match params {
             Ok(params) => params,
-            Err(error) => return self.write(|world| refuse(world, method, error)).into(),
+            Err(error) => return Answer::from(self.write(|world| refuse(world, method, error))).into(),
         };
-        let (caller, method) = match self.write(|world| identify(world, method, &params)) {
+        let mut scopes = None;
+        let (caller, method) = match self.write(|world| identify(world, method, &params, &mut scopes)) {
             Ok(known) => known,
-            Err(error) => return error.into(),
+            Err(error) => return Answer { scopes, ..error.into() }.into(),
         };
         let asked = Asked { caller, method: method.name, params: &params };
         let chat = self.write(|world| concerned(world, &params));
@@ -116,15 +134,21 @@ impl Slack {
             return Ending::Cut;
         }
         let scope = scope(&asked, method.tier, chat.as_deref());
-        let ending = match self.write(|world| guarded(world, &asked, method, target, &scope, arrived)) {
-            Ok(answer) => Ending::Answer(200, None, decorated(answer, &params)),
-            Err(error) => error.into(),
+        let answer = match self.write(|world| guarded(world, &asked, method, target, &scope, arrived)) {
+            Ok(body) => Answer { status: 200, wait: None, scopes, body: decorated(body, &params) },
+            Err(error) => Answer { scopes, ..error.into() },
         };
-        if dropped.is_some() { Ending::Cut } else { ending }
+        if dropped.is_some() { Ending::Cut } else { answer.into() }
     }
 }
 
-fn identify(world: &mut World, method: &str, params: &Params) -> Result<(Caller, &'static Method), ApiError> {
+/// Who asks, for which method; `scopes` is what the answer says of them, whether it is granted or not.
+fn identify(
+    world: &mut World,
+    method: &str,
+    params: &Params,
+    scopes: &mut Option<Scopes>,
+) -> Result<(Caller, &'static Method), ApiError> {
     let Some(known) = METHODS.iter().find(|known| known.name == method) else {
         return Err(refuse(world, method, ApiError::broken("unknown_method").with("req_method", method)));
     };
@@ -139,31 +163,14 @@ fn identify(world: &mut World, method: &str, params: &Params) -> Result<(Caller,
     if caller.kind != wanted && !open {
         return Err(refuse(world, method, ApiError::broken("not_allowed_token_type")));
     }
+    let accepted = scopes::accepted(known.name, known.scope);
+    *scopes = Some(world.scopes(caller, &accepted));
     let app = &world.apps[caller.app];
-    if wanted == TokenKind::Bot
-        && !known.scope.is_empty()
-        && !app.may(known.scope)
-        && !family(known.scope).iter().any(|scope| app.may(scope))
-    {
-        let provided = app.scopes.iter().flatten().cloned().collect::<Vec<_>>().join(",");
-        return Err(refuse(
-            world,
-            method,
-            ApiError::new("missing_scope").with("needed", known.scope).with("provided", provided),
-        ));
+    if wanted == TokenKind::Bot && !accepted.is_empty() && !accepted.iter().any(|scope| app.may(scope)) {
+        let error = app.lacks(known.scope);
+        return Err(refuse(world, method, error));
     }
     Ok((caller, known))
-}
-
-/// The scopes that let a method in beside its own, each for its kind of conversation.
-fn family(scope: &str) -> Vec<String> {
-    match scope.strip_prefix("channels:") {
-        Some(verb @ ("read" | "history")) => {
-            ["groups", "im", "mpim"].iter().map(|kind| format!("{kind}:{verb}")).collect()
-        }
-        _ if scope == "im:write" => vec!["mpim:write".into(), "channels:manage".into()],
-        _ => Vec::new(),
-    }
 }
 
 /// The conversation that a request is about.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::cast::{App, ChannelKind, Hooks, Install, User, id};
 use super::error::ApiError;
 use super::outbox::Outbox;
+use super::scopes;
 use super::world::World;
 
 /// An app as a test declares it; one that exists already is changed.
@@ -22,8 +23,9 @@ pub struct NewApp {
     pub teams: Vec<String>,
     /// The organisation's id; the app is installed for all of it.
     pub enterprise: Option<String>,
+    /// What it may; without a list, what apps like ours usually may.
     pub scopes: Option<Vec<String>>,
-    /// Slash commands that it registered; without a list, every one.
+    /// Slash commands that it registered; without a list, none.
     pub commands: Option<Vec<String>>,
 }
 
@@ -53,8 +55,9 @@ impl World {
                 app_token: None,
                 signing_secret: id("s", &new.name).to_lowercase(),
                 hooks: None,
-                scopes: None,
-                commands: None,
+                scopes: scopes::usual(),
+                // The first app is the one that tests know nothing of.
+                commands: (!self.apps.is_empty()).then(BTreeSet::new),
                 outbox: Outbox::default(),
                 sockets: Vec::new(),
                 began: false,
@@ -78,7 +81,9 @@ impl World {
         if let Some(secret) = new.signing_secret {
             app.signing_secret = secret;
         }
-        app.scopes = new.scopes.map(BTreeSet::from_iter).or(app.scopes.take());
+        if let Some(scopes) = new.scopes {
+            app.scopes = BTreeSet::from_iter(scopes);
+        }
         app.commands = new.commands.map(BTreeSet::from_iter).or(app.commands.take());
         at
     }

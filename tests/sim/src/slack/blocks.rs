@@ -30,11 +30,12 @@ pub struct Check {
     pub surface: Surface,
     pub wrong: Vec<String>,
     actions: BTreeSet<(String, String)>,
+    focused: bool,
 }
 
 impl Check {
     fn new(surface: Surface) -> Self {
-        Self { surface, wrong: Vec::new(), actions: BTreeSet::new() }
+        Self { surface, wrong: Vec::new(), actions: BTreeSet::new(), focused: false }
     }
 
     pub fn error(&mut self, at: &str, what: impl std::fmt::Display) {
@@ -95,6 +96,14 @@ impl Check {
             _ => return self.error(at, format!("unsupported type: {}", text["type"].as_str().unwrap_or("none"))),
         }
         self.string(text, at, "text", most);
+    }
+
+    /// The cursor stands in one element when a view opens.
+    pub fn focus(&mut self, at: &str) {
+        if self.focused {
+            self.error(&format!("{at}/focus_on_load"), "only one element may have the focus");
+        }
+        self.focused = true;
     }
 
     /// An id that is used once among its like.

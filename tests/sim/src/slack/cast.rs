@@ -48,9 +48,9 @@ pub struct App {
     pub signing_secret: String,
     /// Where events, commands and presses are posted; without it they go through sockets.
     pub hooks: Option<Hooks>,
-    /// What it may do; without a list, everything.
-    pub scopes: Option<BTreeSet<String>>,
-    /// The slash commands that it registered; without a list, every one.
+    /// What it may do.
+    pub scopes: BTreeSet<String>,
+    /// The slash commands that it registered; without a list, every name is one.
     pub commands: Option<BTreeSet<String>>,
     pub outbox: Outbox,
     pub sockets: Vec<Sock>,
@@ -207,7 +207,7 @@ impl App {
     }
 
     pub fn may(&self, scope: &str) -> bool {
-        self.scopes.as_ref().is_none_or(|scopes| scopes.contains(scope))
+        self.scopes.contains(scope)
     }
 
     pub fn bot_profile(&self, bot: &str, team: &str) -> Value {

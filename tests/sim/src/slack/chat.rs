@@ -71,11 +71,7 @@ impl World {
         };
         let member = channel.members.contains(&install.bot_user);
         match channel.kind {
-            ChannelKind::Channel
-                if !member && !app.scopes.as_ref().is_some_and(|scopes| scopes.contains("chat:write.public")) =>
-            {
-                Err(ApiError::new("not_in_channel"))
-            }
+            ChannelKind::Channel if !member && !app.may("chat:write.public") => Err(ApiError::new("not_in_channel")),
             ChannelKind::Private | ChannelKind::Im | ChannelKind::Mpim if !member => {
                 Err(ApiError::new("channel_not_found"))
             }
@@ -169,13 +165,19 @@ pub fn post(world: &mut World, asked: &Asked<'_>) -> Result<Value, ApiError> {
     Ok(json!({"channel": channel, "ts": ts, "message": json}))
 }
 
+/// The mark of a message whose text is shown as it stands, which is kept with it.
+pub fn verbatim(params: &Params) -> Map<String, Value> {
+    let plain = params.get("mrkdwn").is_some() && !params.flag("mrkdwn");
+    plain.then(|| ("mrkdwn".to_owned(), json!(false))).into_iter().collect()
+}
+
 /// A new message of the bot that asks.
 pub fn bot_message(world: &mut World, asked: &Asked<'_>, channel: &str, content: Content) -> Message {
     let team = world.channels[channel].team;
     let app = &world.apps[asked.caller.app];
     let install = app.install(team).unwrap_or(&app.installs[0]);
     let (user, bot) = (install.bot_user.clone(), install.bot.clone());
-    let mut extra = Map::new();
+    let mut extra = verbatim(asked.params);
     let disguised = asked.params.text("username");
     if let Some(name) = &disguised {
         extra.insert("username".into(), json!(name));

@@ -4,7 +4,8 @@
 //!
 //! | verb | body | answer |
 //! |---|---|---|
-//! | POST command | `conversation, user, name, args?` | `chat, interaction` (the trigger) |
+//! | POST say | as elsewhere, `broadcast?`; a text that begins with a slash is refused: a client sends it as a command or not at all. With a blank before the slash it is a message | `message, chat, update` |
+//! | POST command | `conversation, user, name, args?`; words behind a blank in `name` come before `args` | `chat, interaction` (the trigger) |
 //! | POST press | `conversation, user, message` (`ts` or view), `button` (action, value, `action=value` or text) | `chat, interaction` |
 //! | POST submit | `conversation, user, view?, values, close?` | `chat, interaction` (the view) |
 //! | POST react | `conversation, user, message, emoji, remove?` | `chat, update` |

@@ -256,6 +256,9 @@ impl World {
         if new.name.is_empty() {
             return refused(400, "name: it needs one");
         }
+        if let Some(wrong) = new.commands.iter().flatten().find(|name| !super::slash::is_name(name)) {
+            return refused(400, format!("commands: '{wrong}' is no name of a command"));
+        }
         let at = self.add_app(new);
         let app = &self.apps[at];
         let installs: Vec<Value> = app.installs.iter().map(|install| json!({"team": self.teams[install.team].id, "bot_user": install.bot_user, "bot": install.bot})).collect();
@@ -310,10 +313,7 @@ impl World {
         let Some(channel) = self.names.get(conversation).and_then(|id| self.channels.get(id)) else {
             return refused(404, "no such conversation");
         };
-        let here = self.apps.iter().filter(|app| app.install(channel.team).is_some());
-        let commands: Vec<Value> = here
-            .flat_map(|app| app.commands.iter().flatten().map(|name| json!({"command": name, "app": app.name})))
-            .collect();
-        Ok(json!(commands))
+        let commands = self.registered(channel).map(|(app, name)| json!({"command": name, "app": app.name}));
+        Ok(commands.collect())
     }
 }

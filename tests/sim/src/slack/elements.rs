@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::blocks::{Check, Surface, image};
+use super::initials;
 
 /// The part of a block that an element stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,20 +78,18 @@ pub fn check(check: &mut Check, block: &str, element: &Value, at: &str, spot: Sp
             ];
             check.fields(element, at, &["is_decimal_allowed"], &more);
             check.text(element, at, "placeholder", 150, true);
-            for name in ["initial_value", "min_value", "max_value"] {
-                if !element[name].is_null() && element[name].as_str().is_none_or(|value| value.parse::<f64>().is_err())
-                {
-                    check.error(&format!("{at}/{name}"), "must be a valid number");
-                }
-            }
         }
         "datepicker" => {
             check.fields(element, at, &[], &["action_id", "initial_date", "confirm", "focus_on_load", "placeholder"]);
             check.text(element, at, "placeholder", 150, true);
-            if !element["initial_date"].is_null() && element["initial_date"].as_str().is_none_or(|date| !is_date(date))
-            {
-                check.error(&format!("{at}/initial_date"), "must be a valid date");
-            }
+        }
+        "timepicker" => {
+            let more = ["action_id", "initial_time", "confirm", "focus_on_load", "placeholder", "timezone"];
+            check.fields(element, at, &[], &more);
+            check.text(element, at, "placeholder", 150, true);
+        }
+        "datetimepicker" => {
+            check.fields(element, at, &[], &["action_id", "initial_date_time", "confirm", "focus_on_load"])
         }
         "email_text_input" | "url_text_input" | "rich_text_input" => {
             check.fields(
@@ -105,12 +104,7 @@ pub fn check(check: &mut Check, block: &str, element: &Value, at: &str, spot: Sp
         _ => check.text(element, at, "placeholder", 150, true),
     }
     confirm(check, element, at);
-}
-
-fn is_date(date: &str) -> bool {
-    let parts: Vec<&str> = date.split('-').collect();
-    parts.iter().map(|part| part.len()).eq([4, 2, 2])
-        && parts.iter().all(|part| part.bytes().all(|c| c.is_ascii_digit()))
+    initials::check(check, element, at);
 }
 
 fn button(check: &mut Check, element: &Value, at: &str) {
@@ -153,11 +147,6 @@ fn menu(check: &mut Check, element: &Value, at: &str, kind: &str) {
         check.text(group, &at, "label", 75, true);
         listed(check, group, &at, 100, 150);
     }
-    let all: Vec<&Value> = super::interact::options(element).collect();
-    let wanted = element[initial].as_array().cloned().unwrap_or_else(|| vec![element[initial].clone()]);
-    if wanted.iter().any(|option| !option.is_null() && !all.contains(&option)) {
-        check.error(&format!("{at}/{initial}"), "must be one of the options");
-    }
 }
 
 /// The options of a list, each within its bounds and none twice.
@@ -190,11 +179,4 @@ fn typed(check: &mut Check, element: &Value, at: &str) {
     ];
     check.fields(element, at, &[], &more);
     check.text(element, at, "placeholder", 150, true);
-    let (min, max) = (element["min_length"].as_u64().unwrap_or(0), element["max_length"].as_u64().unwrap_or(3_000));
-    if min > 3_000 || !(1..=3_000).contains(&max) || min > max {
-        check.error(at, "min_length and max_length lie between 0 and 3000");
-    }
-    if element["initial_value"].as_str().is_some_and(|text| text.chars().count() as u64 > max) {
-        check.error(&format!("{at}/initial_value"), format!("must be less than {} characters", max + 1));
-    }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::cast::{Channel, ChannelKind, Message, now};
 use super::outbox::What;
+use super::scopes;
 use super::world::World;
 
 impl World {
@@ -46,9 +47,9 @@ impl World {
         id
     }
 
-    /// The apps whose bots are in a conversation and may read it.
-    pub fn listeners(&self, channel: &Channel) -> Vec<usize> {
-        let scope = format!("{}:history", channel.kind.scope_word());
+    /// The apps whose bots are in a conversation and may be told an event of it.
+    fn listeners(&self, channel: &Channel, event: &Value) -> Vec<usize> {
+        let scope = scopes::of_event(event, channel);
         (0..self.apps.len())
             .filter(|app| {
                 let known = &self.apps[*app];
@@ -61,7 +62,7 @@ impl World {
     /// Tells everybody in a conversation; returns the newest event's id.
     pub fn tell_all(&mut self, channel: &str, event: &Value) -> Option<String> {
         let place = self.channels.get(channel)?;
-        let (listeners, team) = (self.listeners(place), place.team);
+        let (listeners, team) = (self.listeners(place, event), place.team);
         let mut last = None;
         for app in listeners {
             last = self.tell(app, team, event.clone()).or(last);

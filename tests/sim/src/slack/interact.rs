@@ -23,15 +23,12 @@ impl World {
         if command.thread.is_some() {
             return refused(400, "thread: slash commands are not available in threads");
         }
-        let name = format!("/{}", command.name.trim_start_matches('/'));
-        let text = crate::control::typed(&command.args);
-        let place = &self.channels[&channel];
-        let (team, listed) =
-            (place.team, |list: &std::collections::BTreeSet<String>| list.contains(&name) || list.contains(&name[1..]));
-        let here = |app: &usize| self.apps[*app].install(team).is_some();
-        let own = (0..self.apps.len()).filter(here).find(|app| self.apps[*app].commands.as_ref().is_some_and(listed));
-        let any = || (0..self.apps.len()).filter(here).find(|app| self.apps[*app].commands.is_none());
-        let Some(app) = own.or_else(any) else { return refused(404, format!("name: {name} is not a valid command")) };
+        let (name, words) = command.name.split_once(' ').unwrap_or((&command.name, ""));
+        let name = format!("/{}", name.trim_start_matches('/'));
+        let text = format!("{words} {}", crate::control::typed(&command.args)).trim().to_owned();
+        let Some(app) = self.commanded(&channel, &name) else {
+            return refused(404, format!("name: {}", self.no_command(&channel, &name)));
+        };
         let mut entry = self.person_entry(&channel, &user, Kind::Private);
         entry.text = format!("{name} {text}").trim_end().to_owned();
         let trigger = self.trigger(app, &user.id, &channel);

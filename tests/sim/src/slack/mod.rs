@@ -21,6 +21,7 @@ pub mod fault;
 mod files;
 mod hooks;
 mod info;
+mod initials;
 mod inputs;
 mod interact;
 mod limits;
@@ -36,7 +37,9 @@ mod rich;
 mod richcheck;
 mod routes;
 mod say;
+mod scopes;
 mod seen;
+mod slash;
 mod stream;
 pub mod text;
 pub mod transcript;
@@ -46,7 +49,7 @@ mod views;
 mod world;
 
 pub use crate::stats::Violation;
-pub use api::Ending;
+pub use api::{Answer, Ending};
 pub use apps::NewApp;
 pub use control::control;
 pub use error::ApiError;
@@ -58,6 +61,7 @@ pub use people::{
     Said, Say, Shortcut, Standing, State, Submit,
 };
 pub use routes::routes;
+pub use scopes::Scopes;
 pub use transcript::Entry;
 pub use world::Stats;
 
@@ -74,7 +78,7 @@ pub struct Setup {
     pub tokens: Vec<String>,
     /// Further apps; one with the first app's name says more of that.
     pub apps: Vec<NewApp>,
-    /// The slash commands that the first app registered; without a list, every one.
+    /// The slash commands that the first app registered; without a list, every name is one.
     pub commands: Option<Vec<String>>,
     pub limits: Limits,
 }
@@ -85,7 +89,7 @@ impl Default for Setup {
             name: "toolgate".into(),
             tokens: Vec::new(),
             apps: Vec::new(),
-            commands: None,
+            commands: Some(vec!["/toolgate".into()]),
             limits: Limits::default(),
         }
     }

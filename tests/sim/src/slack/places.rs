@@ -29,11 +29,7 @@ fn visible(world: &World, asked: &Asked<'_>) -> Result<String, ApiError> {
 fn allowed(world: &World, asked: &Asked<'_>, channel: &Channel, verb: &str) -> Result<(), ApiError> {
     let app = &world.apps[asked.caller.app];
     let needed = format!("{}:{verb}", channel.kind.scope_word());
-    if app.may(&needed) {
-        return Ok(());
-    }
-    let provided = app.scopes.iter().flatten().cloned().collect::<Vec<_>>().join(",");
-    Err(ApiError::new("missing_scope").with("needed", needed).with("provided", provided))
+    if app.may(&needed) { Ok(()) } else { Err(app.lacks(&needed)) }
 }
 
 fn described(world: &World, asked: &Asked<'_>, channel: &Channel) -> Value {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::cast::Message;
-use super::chat::{Content, content, ephemeral, log_bot};
+use super::chat::{Content, content, ephemeral, log_bot, verbatim};
 use super::outbox::{Delivery, What};
 use super::params::Params;
 use super::transcript::{By, Entry, Kind};
@@ -126,7 +126,7 @@ impl World {
             metadata: content.metadata,
             thread,
             subtype: Some("bot_message"),
-            extra: Map::new(),
+            extra: verbatim(&params),
             ..Message::default()
         };
         if answer["response_type"] == "in_channel" {

@@ -6,12 +6,11 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{any, get, post};
-use serde_json::Value;
 
-use super::api::Ending;
+use super::api::{Answer, Ending};
 use super::upload::MAX_FILE;
 use super::{Params, Slack, link};
 use crate::server::Line;
@@ -38,17 +37,26 @@ async fn call(
 ) -> Response {
     let params = Params::read(request).await;
     match Box::pin(slack.request(&method, params)).await {
-        Ending::Answer(status, wait, body) => answer(status, wait, body),
+        Ending::Answer(answer) => written(answer),
         Ending::Cut => line.cut().await,
     }
 }
 
-fn answer(status: u16, wait: Option<u64>, body: Value) -> Response {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    match wait {
-        Some(wait) => (status, [(RETRY_AFTER, wait.to_string())], Json(body)).into_response(),
-        None => (status, Json(body)).into_response(),
+/// The answer with its headers: how long to wait, what the token may, and what would have done.
+fn written(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(answer.body)).into_response();
+    let (given, accepted) = answer.scopes.map_or((None, None), |scopes| (Some(scopes.given), Some(scopes.accepted)));
+    for (name, value) in [
+        (RETRY_AFTER, answer.wait.map(|wait| wait.to_string())),
+        (HeaderName::from_static("x-oauth-scopes"), given),
+        (HeaderName::from_static("x-accepted-oauth-scopes"), accepted.filter(|scopes| !scopes.is_empty())),
+    ] {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
+            response.headers_mut().insert(name, value);
+        }
     }
+    response
 }
 
 async fn socket(State(slack): State<Arc<Slack>>, Path(ticket): Path<String>, request: Request) -> Response {

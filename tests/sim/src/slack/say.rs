@@ -29,6 +29,9 @@ impl World {
             }
             (None, None) => None,
         };
+        if let Some(why) = self.commanding(&channel, &say) {
+            return refused(400, format!("text: {why}"));
+        }
         let files = say.files.iter().map(|file| self.store(file, &user)).collect::<Outcome<Vec<_>>>()?;
         if files.is_empty() && say.text.is_empty() && !say.mention {
             return refused(400, "text: nothing to say");
@@ -52,15 +55,24 @@ impl World {
         said
     }
 
-    /// The text with the bot's name before it, as a person types it.
-    fn mentioning(&self, channel: &str, text: &str) -> String {
+    /// How the bot is named in a conversation.
+    fn bots_handle(&self, channel: &str) -> String {
         let app = &self.apps[self.channels[channel].im.as_ref().map_or(0, |(_, app)| *app)];
         let name = app
             .install(self.channels[channel].team)
             .and_then(|install| self.user_by_id(&install.bot_user))
             .map_or_else(|| app.name.clone(), |user| user.name.clone());
-        let handle = format!("@{}", handle(&name));
-        if text.contains(&handle) { text.to_owned() } else { format!("{handle} {text}").trim_end().to_owned() }
+        format!("@{}", handle(&name))
+    }
+
+    pub fn names_bot(&self, channel: &str, text: &str) -> bool {
+        text.contains(&self.bots_handle(channel))
+    }
+
+    /// The text with the bot's name before it, as a person types it.
+    fn mentioning(&self, channel: &str, text: &str) -> String {
+        let named = self.names_bot(channel, text);
+        if named { text.to_owned() } else { format!("{} {text}", self.bots_handle(channel)).trim_end().to_owned() }
     }
 
     /// A message of a person with the marks that a client sets.

@@ -10,7 +10,7 @@ use super::fault::{Fault, Kind, Target, When};
 use super::limits::Passing;
 use super::params::Params;
 use super::world::World;
-use super::{Telegram, edit, hook, info, poll, send};
+use super::{Telegram, edit, hook, info, poll, react, send};
 
 /// One request as its method sees it.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ const METHODS: [Method; 39] = [
     paced("editMessageCaption", edit::message_caption),
     paced("editMessageReplyMarkup", edit::message_markup),
     free("deleteMessage", edit::delete),
-    free("setMessageReaction", edit::reaction),
+    free("setMessageReaction", react::set),
     free("answerCallbackQuery", edit::answer_press),
     free("getMe", info::me),
     free("getFile", info::file),

@@ -55,6 +55,8 @@ pub struct Chat {
     /// Members who are more or less than that.
     pub roles: BTreeMap<i64, Role>,
     pub topics: BTreeMap<i64, String>,
+    /// The reactions that its administrators chose; without a choice, every emoji.
+    pub reactions: Option<Vec<String>>,
     pub messages: BTreeMap<i64, Message>,
     pub last_message: i64,
 }
@@ -127,7 +129,7 @@ pub struct Message {
     pub reply_to: Option<i64>,
     pub markup: Option<Value>,
     pub edited: Option<i64>,
-    /// What people put on it, by their ids.
+    /// What people and bots put on it, by their ids.
     pub reactions: BTreeMap<i64, String>,
     /// Further fields as they stand on the wire: albums, service messages, forwards.
     pub extra: Map<String, Value>,

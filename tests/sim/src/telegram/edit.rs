@@ -19,82 +19,6 @@ const PRESS_WINDOW: u64 = 15 * 60 * 1_000;
 
 const UNCHANGED: &str = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message";
 
-const REACTIONS: [&str; 73] = [
-    "❤",
-    "👍",
-    "👎",
-    "🔥",
-    "🥰",
-    "👏",
-    "😁",
-    "🤔",
-    "🤯",
-    "😱",
-    "🤬",
-    "😢",
-    "🎉",
-    "🤩",
-    "🤮",
-    "💩",
-    "🙏",
-    "👌",
-    "🕊",
-    "🤡",
-    "🥱",
-    "🥴",
-    "😍",
-    "🐳",
-    "❤‍🔥",
-    "🌚",
-    "🌭",
-    "💯",
-    "🤣",
-    "⚡",
-    "🍌",
-    "🏆",
-    "💔",
-    "🤨",
-    "😐",
-    "🍓",
-    "🍾",
-    "💋",
-    "🖕",
-    "😈",
-    "😴",
-    "😭",
-    "🤓",
-    "👻",
-    "👨‍💻",
-    "👀",
-    "🎃",
-    "🙈",
-    "😇",
-    "😨",
-    "🤝",
-    "✍",
-    "🤗",
-    "🫡",
-    "🎅",
-    "🎄",
-    "☃",
-    "💅",
-    "🤪",
-    "🗿",
-    "🆒",
-    "💘",
-    "🙉",
-    "🦄",
-    "😘",
-    "💊",
-    "🙊",
-    "😎",
-    "👾",
-    "🤷‍♂",
-    "🤷",
-    "🤷‍♀",
-    "😡",
-];
-
 type Answer = Result<Value, ApiError>;
 
 pub fn message_text(world: &mut World, asked: &Asked<'_>) -> Answer {
@@ -144,7 +68,7 @@ fn change(world: &mut World, asked: &Asked<'_>, apply: impl FnOnce(&mut Message)
     announce(world, asked, id, number, Kind::Edit, Vec::new())
 }
 
-fn number(asked: &Asked<'_>) -> Result<i64, ApiError> {
+pub fn number(asked: &Asked<'_>) -> Result<i64, ApiError> {
     asked
         .params
         .int("message_id")
@@ -164,32 +88,6 @@ pub fn delete(world: &mut World, asked: &Asked<'_>) -> Answer {
     entry.message = Some(number);
     entry.thread = chat.thread_name(message.thread);
     chat.messages.remove(&number);
-    world.log(entry);
-    Ok(json!(true))
-}
-
-pub fn reaction(world: &mut World, asked: &Asked<'_>) -> Answer {
-    let id = chat(world, asked)?;
-    let number = number(asked)?;
-    let given = asked.params.json("reaction")?.unwrap_or(json!([]));
-    let kinds = given.as_array().cloned().unwrap_or_default();
-    if kinds.len() > 1 {
-        return Err(ApiError::broken("reactions", "REACTIONS_TOO_MANY"));
-    }
-    let mut shown = String::new();
-    for kind in &kinds {
-        let emoji = kind["emoji"].as_str().unwrap_or_default();
-        if kind["type"] != "emoji" || !REACTIONS.contains(&emoji.trim_end_matches('\u{fe0f}')) {
-            return Err(ApiError::broken("reaction", "REACTION_INVALID"));
-        }
-        shown = emoji.to_owned();
-    }
-    let chat = world.chats.get(&id).ok_or_else(|| ApiError::bad("chat not found"))?;
-    let message = chat.messages.get(&number).ok_or_else(|| ApiError::bad("message to react not found"))?;
-    let mut entry = asked.entry(chat, Kind::Reaction);
-    entry.message = Some(number);
-    entry.thread = chat.thread_name(message.thread);
-    entry.text = shown;
     world.log(entry);
     Ok(json!(true))
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::api::Asked;
 use super::cast::{Author, Chat, ChatKind, Message, Role, User, now};
 use super::error::ApiError;
+use super::react;
 use super::send::chat;
 use super::world::World;
 
@@ -38,7 +39,10 @@ pub fn chat_info(world: &mut World, asked: &Asked<'_>) -> Answer {
     let id = chat(world, asked)?;
     let mut out = world.chats.get(&id).map(Chat::json).unwrap_or_default();
     out["accent_color_id"] = json!(0);
-    out["max_reaction_count"] = json!(11);
+    out["max_reaction_count"] = json!(react::MOST_KINDS);
+    if let Some(reactions) = world.chats.get(&id).and_then(|chat| chat.reactions.as_ref()) {
+        out["available_reactions"] = reactions.iter().map(|emoji| react::wire(emoji)).collect();
+    }
     out["accepted_gift_types"] = json!({"unlimited_gifts": false, "limited_gifts": false, "unique_gifts": false, "premium_subscription": false, "gifts_from_channels": false});
     Ok(out)
 }

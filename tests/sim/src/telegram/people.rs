@@ -74,7 +74,7 @@ pub struct Edit {
     pub text: String,
 }
 
-/// An emoji that a person puts on a message; an empty one takes theirs away.
+/// An emoji that a person puts on a message, or `custom:ID`; an empty one takes theirs away.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct React {
@@ -145,6 +145,8 @@ pub struct Conversation {
     pub state: Option<State>,
     /// What people are in a group, by name.
     pub roles: BTreeMap<String, Role>,
+    /// The reactions that it takes: emoji, and `custom:ID` for those that somebody drew. Without a list, every emoji.
+    pub reactions: Option<Vec<String>>,
 }
 
 impl Telegram {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::cast::{Author, Chat, ChatKind, Message, Role, Standing, User, now, topic_name};
 use super::info::add_topic;
 use super::people::{Conversation, NewKind, Outcome, Refused, Remove, State, refused};
+use super::react;
 use super::text::Formatted;
 use super::world::World;
 
@@ -64,6 +65,9 @@ impl World {
         }
         if let (Some(chat), Some(title)) = (self.chats.get_mut(&id), &wanted.title) {
             chat.title = title.clone();
+        }
+        if let (Some(chat), Some(reactions)) = (self.chats.get_mut(&id), &wanted.reactions) {
+            chat.reactions = Some(reactions.iter().map(|emoji| react::plain(emoji).to_owned()).collect());
         }
         Ok(id)
     }

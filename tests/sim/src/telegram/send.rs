@@ -6,13 +6,14 @@ use super::api::Asked;
 use super::cast::{Author, Chat, ChatKind, Message, Standing, now};
 use super::error::ApiError;
 use super::files::{File, FileKind, MAX_PHOTO, MAX_UPLOAD};
-use super::text::{Formatted, explicit, is_blank};
+use super::text::{Formatted, explicit, is_blank, units};
 use super::transcript::{By, Entry, FileSeen, Kind};
 use super::world::World;
 use super::{html, markdown, markup};
 
 const MAX_TEXT: usize = 4_096;
 const MAX_CAPTION: usize = 1_024;
+const MAX_QUOTE: usize = 1_024;
 
 type Answer = Result<Value, ApiError>;
 
@@ -309,7 +310,13 @@ fn reply(chat: &Chat, asked: &Asked<'_>) -> Result<(Option<i64>, Option<i64>), A
         None => (asked.params.int("reply_to_message_id"), asked.params.flag("allow_sending_without_reply")),
     };
     let Some(id) = id else { return Ok((None, None)) };
+    let quote = parameters.as_ref().and_then(|given| given["quote"].as_str()).unwrap_or_default();
+    if units(quote) > MAX_QUOTE {
+        return Err(ApiError::broken("quote_length", "QUOTE_TEXT_INVALID"));
+    }
     match chat.messages.get(&id) {
+        // An exact part of what is answered, or nothing is sent.
+        Some(target) if !target.text.text.contains(quote) => Err(ApiError::broken("quote", "QUOTE_TEXT_INVALID")),
         Some(target) => Ok((Some(id), target.thread)),
         None if lenient => Ok((None, None)),
         None => Err(ApiError::bad("message to be replied not found")),

@@ -294,6 +294,7 @@ impl World {
             members: user.into_iter().collect(),
             roles: BTreeMap::new(),
             topics: BTreeMap::new(),
+            reactions: None,
             messages: BTreeMap::new(),
             last_message: 0,
         };

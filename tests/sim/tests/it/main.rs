@@ -20,3 +20,5 @@ mod slack_hooks;
 mod slack_methods;
 mod slack_people;
 mod slack_rig;
+mod slack_rules;
+mod telegram_rules;

@@ -28,7 +28,7 @@ pub async fn start() -> Rig {
 }
 
 pub async fn start_with(limits: Limits) -> Rig {
-    start_setup(Setup { limits, ..Setup::default() }).await
+    start_setup(Setup { limits, commands: None, ..Setup::default() }).await
 }
 
 pub async fn start_setup(slack: Setup) -> Rig {

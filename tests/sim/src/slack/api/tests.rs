@@ -115,7 +115,7 @@ proptest! {
         }
         let token = if METHODS[method].name == "apps.connections.open" { "xapp-1" } else { "xoxb-1" };
         let params = Params { values, token: Some(token.into()), warning: None };
-        let Ending::Answer(status, _, body) = runtime.block_on(slack.request(METHODS[method].name, Ok(params))) else { panic!("no fault was ordered") };
+        let Ending::Answer(Answer { status, body, .. }) = runtime.block_on(slack.request(METHODS[method].name, Ok(params))) else { panic!("no fault was ordered") };
         prop_assert_eq!(status, 200);
         prop_assert_eq!(body["ok"] == json!(true), body.get("error").is_none());
     }
