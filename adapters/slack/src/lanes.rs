@@ -3,11 +3,12 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, future::BoxFuture};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -66,7 +67,10 @@ impl Lanes {
         self.tasks.spawn(async move {
             let work = async {
                 while let Some(job) = lanes.next(&lane) {
-                    job.await
+                    // A crash costs this one, not those that wait behind it: Slack brings again what it is not told of.
+                    if AssertUnwindSafe(job).catch_unwind().await.is_err() {
+                        tracing::error!("taking something in crashed; it is not acknowledged");
+                    }
                 }
             };
             tokio::select! {
@@ -105,6 +109,23 @@ impl Lanes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_crashes_holds_up_nobody_and_leaves_its_place() {
+        let lanes = Lanes::new();
+        let (done, mut seen) = tokio::sync::mpsc::unbounded_channel();
+        for n in 0..4 {
+            let (place, done) = (lanes.place().await.expect("room"), done.clone());
+            lanes.put("a".into(), place, async move {
+                assert!(n % 2 == 1, "it crashes on purpose");
+                done.send(n).expect("heard");
+            });
+        }
+        assert_eq!((seen.recv().await, seen.recv().await), (Some(1), Some(3)));
+        lanes.finish(Duration::from_secs(5)).await;
+        assert!(lanes.waiting.lock().expect("whole").is_empty());
+        assert_eq!(lanes.places.available_permits(), MOST_OPEN);
+    }
 
     #[tokio::test]
     async fn a_lane_keeps_its_order_and_holds_up_no_other() {

@@ -39,6 +39,8 @@ pub struct Fake {
     pub forgetful: AtomicBool,
     /// The text that the store does not take.
     pub refused: Mutex<Option<String>>,
+    /// The text at which the core crashes, once.
+    pub crashes: Mutex<Option<String>>,
     /// How long accepting takes.
     pub slow_ms: AtomicU64,
     /// The text of what it was asked to take, each time.
@@ -77,6 +79,7 @@ impl Fake {
             down: AtomicBool::new(false),
             forgetful: AtomicBool::new(false),
             refused: Mutex::default(),
+            crashes: Mutex::default(),
             slow_ms: AtomicU64::new(0),
             tries: Mutex::default(),
             signal: Mutex::default(),
@@ -125,6 +128,8 @@ fn off() -> StoreDown {
 impl Inbox for Fake {
     async fn accept(&self, message: Message) -> Result<Accepted, StoreDown> {
         held(&self.tries).push(message.text().to_owned());
+        let crashes = held(&self.crashes).take_if(|text| text == message.text()).is_some();
+        assert!(!crashes, "it crashes on purpose");
         tokio::time::sleep(Duration::from_millis(self.slow_ms.load(Ordering::Relaxed))).await;
         let is_refused = held(&self.refused).as_deref() == Some(message.text());
         if is_refused || self.down.load(Ordering::Relaxed) {
