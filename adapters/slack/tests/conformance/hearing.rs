@@ -100,6 +100,17 @@ async fn an_event_that_comes_twice_or_cannot_be_read_does_no_harm() {
 }
 
 #[tokio::test]
+async fn a_crash_while_something_is_taken_in_holds_up_nobody() {
+    let mut stage = Stage::new().await;
+    *stage.fake.crashes.lock().unwrap() = Some("crash".into());
+    stage.say("dm:ann", "crash");
+    stage.until("it crashed", |stage| stage.fake.crashes.lock().unwrap().is_none()).await;
+    stage.say("dm:ann", "next");
+    assert_eq!(stage.heard().await.text(), "next");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_reaction_and_a_file_are_heard() {
     let mut stage = Stage::new().await;
     let message = stage.say("dm:ann", "look");
