@@ -2,22 +2,24 @@
 
 use std::{sync::Arc, time::Duration};
 
-use contract::{Locale, Platform, text};
+use contract::{Address, Locale, records::By, text};
 
 use crate::{
-    ExecutionMode, PolicyLayer,
+    Deliver, ExecutionMode, PolicyLayer,
     manner::{Detail, Gate, Mentions},
     names::{Names, Takes},
     reader::Reader,
-    rules::{Allow, Approve, Block, By, Mark, Only, Place, SomeGating, SomeLimits, SomeReplies, What},
+    rules::{
+        Allow, Approve, Block, Mark, Only, Place, SomeApproval, SomeApprovers, SomeGating, SomeLimits, SomeReplies,
+        Stated, What,
+    },
     tree::{self, Key, Kind, Node},
+    when::When,
 };
 
 /// The keys that [`read`] understands.
-pub(crate) const KEYS: [&str; 9] =
-    ["toolsets", "tools", "permissions", "approve", "only", "approvers", "limits", "gating", "replies"];
-
-pub(crate) const NOT_ACTIVE: &str = "not active in this version";
+pub(crate) const KEYS: [&str; 10] =
+    ["toolsets", "tools", "permissions", "approve", "only", "approvers", "approval", "limits", "gating", "replies"];
 
 /// A block of `layer` from those of `fields` that are [`KEYS`].
 pub(crate) fn read(
@@ -34,12 +36,10 @@ pub(crate) fn read(
             "toolsets" => granted(reader, &mut block, key, tree, What::Toolset),
             "tools" => granted(reader, &mut block, key, tree, What::Tool),
             "permissions" => permissions(reader, &mut block, tree),
-            "approve" => {
-                asks(reader, key.at);
-                approve(reader, &mut block, tree);
-            }
+            "approve" => approve(reader, &mut block, tree),
             "only" => only(reader, names, &mut block, tree),
-            "approvers" => approvers(reader, names, key, tree),
+            "approvers" => block.approvers = approvers(reader, names, tree),
+            "approval" => block.approval = approval(reader, tree),
             "limits" => block.limits = limits(reader, tree),
             "gating" => block.gating = gating(reader, names, tree),
             "replies" => block.replies = replies(reader, tree),
@@ -82,14 +82,9 @@ fn permissions(reader: &mut Reader, block: &mut Block, tree: &Node) {
         if sub.name == "deny" {
             block.deny.extend(found);
         } else {
-            asks(reader, sub.at);
             block.approve.extend(found.into_iter().map(|mark| Approve { mark, when: None, by: None }));
         }
     }
-}
-
-fn asks(reader: &mut Reader, at: tree::Place) {
-    reader.warn(at, format!("an approval is {NOT_ACTIVE}: every call that needs one is refused"), None);
 }
 
 fn approve(reader: &mut Reader, block: &mut Block, tree: &Node) {
@@ -97,7 +92,7 @@ fn approve(reader: &mut Reader, block: &mut Block, tree: &Node) {
         let (mut when, mut by) = (None, None);
         for (sub, value) in reader.fields(body, &format!("approve.{}", key.name), &["when", "by"]) {
             if sub.name == "when" {
-                when = reader.text(value, "when").map(str::to_owned);
+                when = reader.text(value, "when").and_then(|written| condition(reader, value.at, written));
             } else {
                 by = reader.word(value, "by", &[("approver", By::Approver), ("requester", By::Requester)]);
             }
@@ -121,45 +116,83 @@ fn only(reader: &mut Reader, names: &Names, block: &mut Block, tree: &Node) {
                 continue;
             }
         };
-        let written_names = match &list.kind {
-            Kind::Seq(items) => items.as_slice(),
-            Kind::Scalar(_) | Kind::Map(_) => &[],
-        };
-        let whom = written_names.iter().filter_map(|item| Some(item.value().as_str()?.to_owned())).collect();
+        let whom = as_written(list);
         let (name, written) = (name.to_owned(), format!("only: {}", key.name));
         block.only.push(Only { mark: Mark { what, name, written, place: place(reader, key.at) }, who, whom });
     }
 }
 
-/// Checked now, used once approvals exist.
-fn approvers(reader: &mut Reader, names: &Names, key: &Key, tree: &Node) {
-    reader.warn(key.at, format!("'approvers' is {NOT_ACTIVE}"), None);
-    for (sub, list) in reader.fields(tree, "approvers", &["users", "deliver"]) {
-        if sub.name == "users" {
-            names.list(reader, list, "approvers.users", Takes::People);
-            continue;
-        }
-        for item in reader.items(list, "approvers.deliver") {
-            let Some(given) = reader.text(item, "approvers.deliver") else { continue };
-            if !matches!(given, "conversation" | "private") && !is_address(given) {
-                let hint = "one of conversation, private, or PLATFORM:ACCOUNT/CONVERSATION".to_owned();
-                reader.error(
-                    item.at,
-                    format!("nothing can be delivered to '{}'", text::one_line(given, 64)),
-                    Some(hint),
-                );
-            }
+fn condition(reader: &mut Reader, at: tree::Place, written: &str) -> Option<Arc<When>> {
+    match When::read(written) {
+        Ok(when) => Some(Arc::new(when)),
+        Err(fault) => {
+            let message =
+                format!("the condition cannot be read at character {}: expected {}", fault.at, fault.expected);
+            let hint = "write it like: amount > 100 and currency != 'EUR'".to_owned();
+            reader.error(at, message, Some(hint));
+            None
         }
     }
 }
 
-fn is_address(given: &str) -> bool {
-    given.split_once(':').is_some_and(|(platform, rest)| {
-        platform.parse::<Platform>().is_ok()
-            && rest
-                .split_once('/')
-                .is_some_and(|(account, conversation)| !account.is_empty() && !conversation.is_empty())
-    })
+fn approvers(reader: &mut Reader, names: &Names, tree: &Node) -> SomeApprovers {
+    let mut approvers = SomeApprovers::default();
+    for (sub, list) in reader.fields(tree, "approvers", &["users", "deliver"]) {
+        if sub.name == "users" {
+            let who = names.list(reader, list, "approvers.users", Takes::People);
+            approvers.users = Some(Stated { who, whom: as_written(list) });
+            continue;
+        }
+        let mut places = Vec::new();
+        for item in reader.items(list, "approvers.deliver") {
+            let Some(given) = reader.text(item, "approvers.deliver") else { continue };
+            match deliver(given) {
+                Some(place) => places.push(place),
+                None => {
+                    let hint = "one of conversation, private, or PLATFORM:ACCOUNT/CONVERSATION".to_owned();
+                    let message = format!("nothing can be delivered to '{}'", text::one_line(given, 64));
+                    reader.error(item.at, message, Some(hint));
+                }
+            }
+        }
+        approvers.deliver = Some(places);
+    }
+    approvers
+}
+
+fn deliver(given: &str) -> Option<Deliver> {
+    match given {
+        "conversation" => Some(Deliver::Conversation),
+        "private" => Some(Deliver::Private),
+        _ => Address::named(given).filter(|to| !to.platform.is_pull()).map(Deliver::To),
+    }
+}
+
+fn as_written(list: &Node) -> Vec<String> {
+    let items = match &list.kind {
+        Kind::Seq(items) => items.as_slice(),
+        Kind::Scalar(_) | Kind::Map(_) => &[],
+    };
+    items.iter().filter_map(|item| Some(item.value().as_str()?.to_owned())).collect()
+}
+
+/// The longest time that a call waits for people.
+const LONGEST_WAIT: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+fn approval(reader: &mut Reader, tree: &Node) -> SomeApproval {
+    let mut approval = SomeApproval::default();
+    for (key, value) in reader.fields(tree, "approval", &["expires", "two"]) {
+        match key.name.as_str() {
+            "expires" => {
+                approval.expires = duration(reader, value, "expires");
+                if approval.expires.is_some_and(|time| time.is_zero() || time > LONGEST_WAIT) {
+                    reader.error(value.at, "'expires' is from 1s to 168h", None);
+                }
+            }
+            _ => approval.two = reader.boolean(value, &key.name),
+        }
+    }
+    approval
 }
 
 fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {

@@ -213,13 +213,6 @@ impl Compiled {
         manner
     }
 
-    /// The rule that asks for an approval of this call, if one does.
-    pub fn approves(&self, caller: &Caller, tool: &str) -> Option<Rule> {
-        let ix = self.index(tool)?;
-        let rule = self.rules(caller).find(|rule| rule.asks.contains(ix))?;
-        crate::explain::asked(rule, &self.tools[ix])
-    }
-
     /// Every rule that says yes or no, as written and with its place; of one platform and all tenants, or of all.
     pub fn stated(&self, platform: Option<Platform>) -> Vec<Rule> {
         let wanted = |of: &Platform| platform.is_none_or(|platform| platform == *of);

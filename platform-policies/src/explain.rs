@@ -3,12 +3,12 @@
 //! Slow on purpose: it walks the rules as written. [`crate::permit`] decides by bit sets and comes here only to say
 //! which rule refused.
 
-use contract::Caller;
+use contract::{Caller, records::By};
 
 use crate::{
     BUILT_IN, Compiled, PolicyLayer, Rights, Rule, ToolFacts, Verdict,
     compiled::BoundRule,
-    rules::{Allow, Approve, Block, By, Mark, Only, any},
+    rules::{Allow, Approve, Block, Mark, Only, any},
 };
 
 impl Compiled {
@@ -43,10 +43,42 @@ impl Compiled {
         verdicts.append(&mut rules);
         verdicts.push(mounted(session, tool));
         verdicts.extend(within.map(|rights| inherited(rights, tool)));
-        verdicts.push(approval(self.approves(caller, tool)));
+        verdicts.extend(self.approvals(caller, facts));
         verdicts.push(availability(self.is_available(ix)));
         verdicts.sort_by_key(|verdict| verdict.layer);
         verdicts
+    }
+}
+
+impl Compiled {
+    /// Each rule that asks, and where approvers are asked but there are none, that.
+    fn approvals(&self, caller: &Caller, tool: &ToolFacts) -> Vec<Verdict> {
+        let rules = self.rules(caller).flat_map(|rule| {
+            let covering = rule.block.approve.iter().filter(|approve| approve.mark.covers(tool));
+            covering.map(move |approve| (approve.by.unwrap_or(By::Approver), asked(rule, approve)))
+        });
+        let mut verdicts = Vec::new();
+        let mut of_approvers = false;
+        for (by, rule) in rules {
+            of_approvers |= by == By::Approver;
+            verdicts.push(stated(rule, true));
+        }
+        if of_approvers {
+            verdicts.push(self.approvers_stated(caller));
+        }
+        if verdicts.is_empty() {
+            verdicts.push(built_in(PolicyLayer::Approval, true, "no approval is asked"));
+        }
+        verdicts
+    }
+
+    fn approvers_stated(&self, caller: &Caller) -> Verdict {
+        let stated = self.rules(caller).filter_map(|rule| rule.block.approvers.users.as_ref());
+        let lists: Vec<_> = stated.map(|stated| format!("[{}]", stated.whom.join(", "))).collect();
+        match self.approvers(caller).are_none() {
+            true => built_in(PolicyLayer::Approval, false, "nobody is an approver: see 'approvers.users'"),
+            false => built_in(PolicyLayer::Approval, true, format!("approvers: {}", lists.join(" and "))),
+        }
     }
 }
 
@@ -144,31 +176,23 @@ fn inherited(rights: &Rights, tool: &str) -> Verdict {
     built_in(PolicyLayer::Parent, allowed, format!("the parent call {word} this right"))
 }
 
-fn approval(rule: Option<Rule>) -> Verdict {
-    match rule {
-        Some(rule) => stated(rule, false),
-        None => built_in(PolicyLayer::Approval, true, "no approval is asked"),
-    }
-}
-
 fn availability(available: bool) -> Verdict {
     let words = if available { "the tool is available" } else { "the tool is not available at present" };
     built_in(PolicyLayer::Availability, available, words)
 }
 
-/// Why a rule asks for an approval of `tool`, if it does.
-pub(crate) fn asked(rule: &BoundRule, tool: &ToolFacts) -> Option<Rule> {
-    let Approve { mark, when, by } = rule.block.approve.iter().find(|approve| approve.mark.covers(tool))?;
+/// Why a rule asks for an approval.
+pub(crate) fn asked(rule: &BoundRule, approve: &Approve) -> Rule {
+    let Approve { mark, when, by } = approve;
     let mut words = mark.written.clone();
     if let Some(when) = when {
-        words.push_str(&format!(" when {when}"));
+        words.push_str(&format!(" when {}", when.written));
     }
-    match by {
-        Some(By::Approver) => words.push_str(" by an approver"),
-        Some(By::Requester) => words.push_str(" by the requester"),
-        None => {}
+    match by.unwrap_or(By::Approver) {
+        By::Approver => words.push_str(" by an approver"),
+        By::Requester => words.push_str(" by the requester"),
     }
-    Some(mark.place.rule(PolicyLayer::Approval, entitled(&rule.block, &words)))
+    mark.place.rule(PolicyLayer::Approval, entitled(&rule.block, &words))
 }
 
 /// The rules of a block as written, each with its place.

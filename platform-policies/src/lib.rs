@@ -1,9 +1,11 @@
 //! Who may call what: policy files, labels, tenants and the one function that permits.
 //!
 //! Reading order: [`Policies`] are files, read and checked; [`Compiled`] are the same bound to the tools of a snapshot;
-//! [`permit`] decides, and its [`Permit`] is the only way to run a tool. Absent on purpose: this crate knows nothing of
-//! arguments, time or stores, and does no I/O but [`Policies::load`].
+//! [`permit`] decides, and its [`Permit`] is the only way to run a tool; where people have to say yes first, it says so
+//! ([`Need`]) and covers nothing but what they said yes to. Absent on purpose: this crate knows nothing of time or stores,
+//! of arguments only what a condition reads, and does no I/O but [`Policies::load`].
 
+mod approval;
 mod block;
 mod compile;
 mod compiled;
@@ -18,7 +20,9 @@ mod set;
 mod source;
 pub mod tree;
 mod verdict;
+mod when;
 
+pub use approval::{Approvers, Deliver, Manner as AsksHow, Need};
 pub use compiled::{Compiled, ToolFacts};
 pub use load::{Loaded, Policies};
 pub use manner::{Admission, Detail, ExecutionMode, Gate, Gating, Hearing, Limits, Manner, Mentions, Replies};

@@ -2,11 +2,19 @@
 
 use std::sync::Arc;
 
-use contract::Caller;
+use contract::{
+    Caller, Digest,
+    records::{Approval, Exact},
+};
+use serde_json::Value;
 
-use crate::{BUILT_IN, Compiled, PolicyLayer, Refusal, RefusalKind, Rule, ToolSet};
+use crate::{
+    BUILT_IN, Compiled, PolicyLayer, Refusal, RefusalKind, Rule, ToolSet,
+    approval::{Asking, Need, need},
+};
 
-/// Proof that a call may run: made by [`permit`] alone, used once.
+/// Proof that a call may run, once people said yes where it [needs](Permit::need) that: made by [`permit`] alone, used
+/// once.
 ///
 /// ```compile_fail
 /// fn twice(permit: policies::Permit) -> [policies::Permit; 2] {
@@ -17,11 +25,45 @@ use crate::{BUILT_IN, Compiled, PolicyLayer, Refusal, RefusalKind, Rule, ToolSet
 pub struct Permit {
     tool: Arc<str>,
     rights: Rights,
+    /// The rules that ask for an approval of it, those with conditions among them.
+    asking: Vec<Asking>,
+    /// The tool's version and the arguments that were approved.
+    approved: Option<(Digest, Digest)>,
 }
 
 impl Permit {
     pub fn tool(&self) -> &str {
         &self.tool
+    }
+
+    /// The approval that a call with these arguments needs, if it needs one.
+    pub fn need(&self, args: &Value) -> Option<Need> {
+        need(&self.asking, args)
+    }
+
+    /// For exactly what people said yes to. A state that is no yes changes nothing.
+    #[must_use]
+    pub fn approved(mut self, by: &Approval) -> Self {
+        if by.state.is_yes() && *by.tool == *self.tool {
+            self.approved = Some((by.spec, by.args));
+        }
+        self
+    }
+
+    /// For exactly the call that was allowed beforehand in its session.
+    #[must_use]
+    pub fn allowed_before(mut self, exact: &Exact<'_>) -> Self {
+        if *exact.tool == *self.tool {
+            self.approved = Some((exact.spec, exact.args));
+        }
+        self
+    }
+
+    /// Whether the call may start: it needs no approval, or has one for this version and these arguments.
+    pub fn covers(&self, spec: Digest, args: &Value) -> bool {
+        self.asking.is_empty()
+            || self.need(args).is_none()
+            || self.approved.is_some_and(|approved| approved == (spec, Digest::of_json(args)))
     }
 
     /// What the call's children may do: what its caller may, within what its own parent may.
@@ -102,9 +144,14 @@ pub fn permit_in(
     if !std::ptr::eq(turn, now) {
         still_allowed(now, caller, tool, session, within)?;
     }
-    may_start(turn, now, caller, tool)?;
+    is_available(now, tool)?;
+    // What either asks is asked.
+    let mut asking = turn.asking(caller, tool);
+    if !std::ptr::eq(turn, now) {
+        asking.extend(now.asking(caller, tool));
+    }
     let (tool, names) = (Arc::clone(&turn.names[ix]), Arc::clone(&turn.names));
-    Ok(Permit { tool, rights: Rights { names, set: rights } })
+    Ok(Permit { tool, rights: Rights { names, set: rights }, asking, approved: None })
 }
 
 /// Whether the current policies allow what the turn's do.
@@ -122,12 +169,8 @@ fn still_allowed(
     if now.allowed(caller, session).contains(ix) { Ok(()) } else { Err(denied(now, caller, tool, session, within)) }
 }
 
-/// What stands in the way of a call that is allowed. Asked last, so that a denied person learns nothing of it.
-fn may_start(turn: &Compiled, now: &Compiled, caller: &Caller, tool: &str) -> Result<(), Refusal> {
-    let asked = turn.approves(caller, tool);
-    if let Some(rule) = asked.or_else(|| if std::ptr::eq(turn, now) { None } else { now.approves(caller, tool) }) {
-        return Err(Refusal::new(RefusalKind::NeedsApproval, rule));
-    }
+/// Asked last, so that a denied person learns nothing of it.
+fn is_available(now: &Compiled, tool: &str) -> Result<(), Refusal> {
     if now.index(tool).is_some_and(|ix| now.is_available(ix)) {
         return Ok(());
     }

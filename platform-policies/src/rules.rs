@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use contract::{Caller, Finding, Locale, Platform};
+use contract::{Caller, Finding, Locale, Platform, records::By};
 
 use crate::{
-    ExecutionMode, PolicyLayer, Rule, ToolFacts,
+    Deliver, ExecutionMode, PolicyLayer, Rule, ToolFacts,
     manner::{Detail, Gate, Mentions},
+    when::When,
 };
 
 /// A place in one of several files.
@@ -74,19 +75,33 @@ pub(crate) struct Only {
     pub whom: Vec<String>,
 }
 
-/// Calls that need an approval. `when` is kept as written: until approvals exist every such call is refused, whatever
-/// its arguments are.
+/// Calls that need an approval: of an approver, unless it says otherwise.
 #[derive(Debug)]
 pub(crate) struct Approve {
     pub mark: Mark,
-    pub when: Option<String>,
+    pub when: Option<Arc<When>>,
     pub by: Option<By>,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum By {
-    Approver,
-    Requester,
+/// Who approves, and where they are asked.
+#[derive(Debug, Default)]
+pub(crate) struct SomeApprovers {
+    pub users: Option<Stated>,
+    pub deliver: Option<Vec<Deliver>>,
+}
+
+/// A list of people as it is stated: the same as written, and where.
+#[derive(Debug)]
+pub(crate) struct Stated {
+    pub who: Vec<Who>,
+    pub whom: Vec<String>,
+}
+
+/// How approvals are asked for, as a layer states it.
+#[derive(Debug, Default)]
+pub(crate) struct SomeApproval {
+    pub expires: Option<std::time::Duration>,
+    pub two: Option<bool>,
 }
 
 /// What a list of `allow` grants; `at` is where it stands.
@@ -108,6 +123,8 @@ pub(crate) struct Block {
     pub deny: Vec<Mark>,
     pub approve: Vec<Approve>,
     pub only: Vec<Only>,
+    pub approvers: SomeApprovers,
+    pub approval: SomeApproval,
     pub limits: SomeLimits,
     pub gating: SomeGating,
     pub replies: SomeReplies,
@@ -123,6 +140,8 @@ impl Block {
             deny: Vec::new(),
             approve: Vec::new(),
             only: Vec::new(),
+            approvers: SomeApprovers::default(),
+            approval: SomeApproval::default(),
             limits: SomeLimits::default(),
             gating: SomeGating::default(),
             replies: SomeReplies::default(),

@@ -78,10 +78,21 @@ pub struct Verdict {
     pub line: u32,
 }
 
+impl Verdict {
+    /// `allowed`, `refused`, or `asks` of a rule by which people have to say yes.
+    pub fn word(&self) -> &'static str {
+        match (self.allowed, self.layer) {
+            (true, PolicyLayer::Approval) if self.line > 0 => "asks",
+            (true, _) => "allowed",
+            (false, _) => "refused",
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.allowed { "allowed" } else { "refused" };
-        write!(f, "{:<12} {word}  {}  {}", self.layer.as_str(), self.rule, place(&self.file, self.line))
+        let word = self.word();
+        write!(f, "{:<12} {word:<7}  {}  {}", self.layer.as_str(), self.rule, place(&self.file, self.line))
     }
 }
 

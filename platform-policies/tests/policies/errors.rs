@@ -33,9 +33,9 @@ permissions: { allow: [money] }
             discord.yaml:4:10: unknown key 'alow': did you mean 'allow'?
             discord.yaml:5:11: unknown key 'calls_per_trun': did you mean 'calls_per_turn'?
             discord.yaml:6:11: unknown key 'group': did you mean 'groups'?
-            discord.yaml:7:1: unknown key 'whatever': known here: platform, names, conversations, senders, toolsets, tools, permissions, approve, only, approvers, limits, gating, replies
-            discord.yaml:8:34: unknown key 'platform': known here: senders, toolsets, tools, permissions, approve, only, approvers, limits, gating, replies
-            discord.yaml:9:23: unknown key 'conversations': known here: toolsets, tools, permissions, approve, only, approvers, limits, gating, replies
+            discord.yaml:7:1: unknown key 'whatever': known here: platform, names, conversations, senders, toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies
+            discord.yaml:8:34: unknown key 'platform': known here: senders, toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies
+            discord.yaml:9:23: unknown key 'conversations': known here: toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies
             discord.yaml:10:16: unknown key 'allow': known here: deny, approve
         "#]],
     );
@@ -107,7 +107,6 @@ only: { "tool:archive": [] }
 approve: { nothing: {} }
 "#,
         expect![[r#"
-            warning: web.yaml:6:1: an approval is not active in this version: every call that needs one is refused
             warning: web.yaml:3:20: unknown toolset 'browser'
             warning: web.yaml:4:17: unknown tool 'long_gone'
             warning: web.yaml:6:12: unknown tool 'nothing'
@@ -399,8 +398,6 @@ replies: { detail: full, reference: false, private_errors: true, mentions: [], l
 names: { ops: [] }
 "#,
         expect![[r#"
-            warning: web.yaml:3:1: an approval is not active in this version: every call that needs one is refused
-            warning: web.yaml:4:1: 'approvers' is not active in this version
             warning: web.yaml:7:10: the name 'ops' stands for nobody
         "#]],
     );

@@ -1,5 +1,6 @@
 //! What policies mean, through few doors: `check` for verdicts, `wrong` for what is wrong in a file.
 
+mod approvals;
 mod errors;
 mod manner;
 mod properties;

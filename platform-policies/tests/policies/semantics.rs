@@ -24,7 +24,10 @@ fn check(text: &str, who: &str, tool: &str, expect: Expect) {
 
 fn decision(result: &Result<Permit, Refusal>) -> String {
     match result {
-        Ok(permit) => format!("permitted {}\n", permit.tool()),
+        Ok(permit) => match permit.need(&serde_json::json!({})) {
+            Some(need) => format!("asks the {} for {}\n", need.by.as_str(), permit.tool()),
+            None => format!("permitted {}\n", permit.tool()),
+        },
         Err(refusal) => format!("{:?}: {refusal}\n", refusal.kind),
     }
 }
@@ -69,10 +72,10 @@ fn a_denied_tool_is_refused_by_its_rule() {
         "discord",
         "order_refund",
         expect![[r#"
-        Denied: platform layer, tools.deny: order_refund, discord.yaml:4
-        platform     refused  tools.deny: order_refund  discord.yaml:4
-        approval     refused  permissions.approve: money  discord.yaml:6
-    "#]],
+            Denied: platform layer, tools.deny: order_refund, discord.yaml:4
+            platform     refused  tools.deny: order_refund  discord.yaml:4
+            approval     asks     permissions.approve: money by an approver  discord.yaml:6
+        "#]],
     );
 }
 
@@ -103,16 +106,16 @@ fn a_name_that_no_tool_has_is_unknown() {
 }
 
 #[test]
-fn a_call_that_needs_an_approval_is_refused_until_approvals_exist() {
+fn a_call_that_needs_an_approval_is_permitted_once_people_said_yes() {
     check(
         DISCORD,
         "discord",
         "order_query",
         expect![[r#"
-        NeedsApproval: approval layer, approve: order_query when amount > 100 by an approver, discord.yaml:7
-        platform     allowed  toolsets.allow: orders  discord.yaml:3
-        approval     refused  approve: order_query when amount > 100 by an approver  discord.yaml:7
-    "#]],
+            asks the approver for order_query
+            platform     allowed  toolsets.allow: orders  discord.yaml:3
+            approval     asks     approve: order_query when amount > 100 by an approver  discord.yaml:7
+        "#]],
     );
 }
 
@@ -343,10 +346,11 @@ fn a_platform_without_a_file_allows_nothing_but_the_console_does() {
         "console",
         "order_refund",
         expect![[r#"
-        NeedsApproval: approval layer, tenant 'default': permissions.approve: money, tenants.yaml:2
-        tenant       allowed  tenant 'default': does not narrow it  tenants.yaml:2
-        approval     refused  tenant 'default': permissions.approve: money  tenants.yaml:2
-    "#]],
+            asks the approver for order_refund
+            tenant       allowed  tenant 'default': does not narrow it  tenants.yaml:2
+            approval     asks     tenant 'default': permissions.approve: money by an approver  tenants.yaml:2
+            approval     refused  nobody is an approver: see 'approvers.users'  (built in)
+        "#]],
     );
     check(
         text,
@@ -410,8 +414,8 @@ fn denied_and_unknown_are_told_apart_by_operators_only() {
     assert_eq!(denied.true_code(), contract::Code::Denied);
     assert_eq!(unknown.true_code(), contract::Code::ToolUnknown);
     expect!["platform layer, tools.deny: order_refund, discord.yaml:4"].assert_eq(denied.cause.for_operator());
-    let needs = refusal("order_query").to_failure("order_query", &[]);
-    assert_eq!(needs.code, contract::Code::ApprovalUnavailable);
+    let needs = permit(&policies, &policies, &who, "order_query", None).unwrap().need(&serde_json::json!({})).unwrap();
+    assert_eq!(needs.unavailable("order_query").code, contract::Code::ApprovalUnavailable);
 }
 
 #[test]
@@ -460,7 +464,9 @@ fn nothing_is_gained_in_the_middle_of_a_turn_and_anything_can_be_lost() {
     assert_eq!(kind(&wide, &narrow, "weather_query"), Ok(()));
     assert_eq!(kind(&wide, &gone, "weather_query"), Err(RefusalKind::Removed));
     assert_eq!(kind(&wide, &gone, "run"), Err(RefusalKind::Denied));
-    assert_eq!(kind(&wide, &asks, "weather_query"), Err(RefusalKind::NeedsApproval));
+    let asked =
+        |turn, now| permit(turn, now, &who, "weather_query", None).unwrap().need(&serde_json::json!({})).is_some();
+    assert!(asked(&wide, &asks) && asked(&asks, &wide) && !asked(&wide, &wide));
     assert_eq!(kind(&gone, &wide, "weather_query"), Err(RefusalKind::Unknown));
     wide.set_available("weather_query", false);
     assert_eq!(kind(&narrow, &wide, "weather_query"), Err(RefusalKind::Unavailable));
