@@ -27,10 +27,11 @@ use crate::{
     rest::Problem,
 };
 
+mod form_id;
 mod live;
 
 pub(crate) use self::live::Live;
-use self::live::TOKEN_LASTS;
+use self::{form_id::FormId, live::TOKEN_LASTS};
 
 /// Interactions whose state is remembered; the oldest go first.
 const MOST: usize = 5_000;
@@ -45,7 +46,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 const MOST_CHOICES: usize = 25;
 const LONGEST_CHOICE: usize = 100;
 const LONGEST_SAID: usize = 1_900;
-const FORM: &str = "form:";
+/// Said of a form whose beginning nobody remembers.
+const TOO_OLD: &str = "this form is too old; please send the command again";
 
 const INTEGER: u64 = 4;
 const NUMBER: u64 = 10;
@@ -163,8 +165,8 @@ impl Desk<'_> {
                 }
             }
             What::Form { id, fields } => match self.form(id, fields) {
-                Some(kind) => self.take(kind, DEFERRED).await,
-                None => self.say_alone(words::not_here(self.locale()), false).await,
+                Ok(kind) => self.take(kind, DEFERRED).await,
+                Err(words) => self.say_alone(words, false).await,
             },
             What::Press { data } => self.take(Kind::Press { data: data.clone() }, DEFERRED_UPDATE).await,
             What::Other => self.say_alone(words::not_here(self.locale()), false).await,
@@ -221,22 +223,28 @@ impl Desk<'_> {
         {
             return false;
         }
-        let id = format!("{FORM}{}:{name}", self.interaction.id);
-        if id.chars().count() > LONGEST_CHOICE {
-            return false;
+        let Some(id) = FormId::of(&self.interaction.id, name, &form.kept) else { return false };
+        let modal = form.wire(&id.to_string(), name);
+        if let FormId::Kept { .. } = id {
+            self.discord.answers.keep_form(&self.interaction.id, form.kept);
         }
-        let modal = form.wire(&id, name);
-        self.discord.answers.keep_form(&self.interaction.id, form.kept);
         self.respond(MODAL, modal).await;
         true
     }
 
-    /// What was written into a form of ours, with what had been typed before.
-    fn form(&self, id: &str, fields: &[(String, String)]) -> Option<Kind> {
-        let (asked, name) = id.strip_prefix(FORM)?.split_once(':')?;
-        let mut args = lock(&self.discord.answers.forms).remove(asked).map(|(_, kept)| kept).unwrap_or_default();
+    /// What was written into a form of ours, with what had been typed before; why not, in words.
+    fn form(&self, id: &str, fields: &[(String, String)]) -> Result<Kind, String> {
+        let id = FormId::read(id).ok_or_else(|| words::not_here(self.locale()))?;
+        let (name, mut args) = match id {
+            FormId::Whole { name, args } => (name, args),
+            FormId::Kept { asked, name } => {
+                let kept = lock(&self.discord.answers.forms).remove(asked).map(|(_, kept)| kept);
+                // Without what had been typed it would do something else than was asked for.
+                (name, kept.ok_or_else(|| words::signal(TOO_OLD, self.locale()))?)
+            }
+        };
         args.extend(fields.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))));
-        Some(match crate::commands::filled(name, args) {
+        Ok(match crate::commands::filled(name, args) {
             Called::Args { tool, args } => Kind::Form { name: tool, args },
             Called::Typed(text) => Kind::Text { text },
         })

@@ -150,6 +150,48 @@ async fn a_long_argument_is_asked_for_in_a_form() {
 }
 
 #[tokio::test]
+async fn what_was_typed_before_a_form_is_not_lost_by_a_restart() {
+    let mut stage = Stage::new().await;
+    let short = json!({"type": "string"});
+    let report = json!({"type": "object", "required": ["text"], "properties": {
+        "a": short, "b": short, "c": short, "d": short, "e": short, "text": {"type": "string", "maxLength": 4000}}});
+    stage.fake.menu.lock().unwrap().push(item("report", report));
+    stage.fake.generation.send_replace(2);
+    stage.menu("general", "report").await;
+    let ask = |stage: &Stage, e: &str| {
+        stage.command("general", "report", json!({"a": "1", "b": "2", "c": "3", "d": "4", "e": e}))
+    };
+    let submit = |stage: &Stage, interaction: String| {
+        let values = [("text".to_owned(), json!("long"))].into();
+        let interaction = Some(json!(interaction));
+        let submit = Submit { conversation: "general".into(), user: "ann".into(), interaction, values };
+        stage.world().submit(&submit).unwrap();
+    };
+    let modals = |stage: &Stage| {
+        let entries = stage.world().transcript(Some("general"), 0);
+        entries.iter().filter(|entry| entry.kind == transcript::Kind::Modal).count()
+    };
+    let long = "word ".repeat(30);
+    for (n, (value, restarts)) in [("5", true), (long.as_str(), false), (long.as_str(), true)].into_iter().enumerate() {
+        let (before, mut updates) = (modals(&stage), stage.world().updates());
+        let asked = ask(&stage, value);
+        timeout(SOON, updates.wait_for(|_| modals(&stage) > before)).await.expect("in time").unwrap();
+        if restarts {
+            stage.restart().await;
+        }
+        submit(&stage, asked);
+        if n < 2 {
+            let filled = args(&stage.heard().await);
+            assert_eq!((&filled["a"], &filled["e"], &filled["text"]), (&json!("1"), &json!(value), &json!("long")));
+        }
+    }
+    let told = stage.shown("general", |entry| entry.text.contains("send the command again")).await;
+    assert_eq!(told.to.as_deref(), Some("ann"));
+    assert!(stage.accepted.try_recv().is_err(), "it is not run with less than was typed");
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn values_are_offered_while_they_are_typed() {
     let stage = Stage::new().await;
     stage.menu("general", "order_query").await;
