@@ -136,7 +136,7 @@ impl TryFrom<String> for CallPath {
 #[serde(transparent)]
 pub struct CallId(pub u32);
 
-/// The memory of a conversation. Encodes every part of the place injectively.
+/// A conversation, whose turns run one after the other. Encodes every part of the place injectively.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionKey(String);
@@ -177,6 +177,79 @@ impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Whose memory: a conversation's, or one person's in it. Lies where the lane of its conversation lies.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct MemoryKey {
+    lane: SessionKey,
+    /// The lane's key, and behind it the person where each has a memory of their own.
+    text: String,
+}
+
+impl MemoryKey {
+    /// The one function that makes keys of memories. A session's key has five parts, so a sixth is a person.
+    pub fn of(conversation: &SessionKey, person: Option<&str>) -> Self {
+        let mut text = conversation.as_str().to_owned();
+        if let Some(person) = person {
+            push_part(&mut text, Some(person));
+        }
+        Self { lane: conversation.clone(), text }
+    }
+
+    /// A key read back from where one was printed.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        const PARTS: usize = 5;
+        let text = text.into();
+        let lane = text.match_indices('/').nth(PARTS - 1).map_or(&*text, |(end, _)| &text[..end]);
+        Self { lane: SessionKey::from_text(lane), text }
+    }
+
+    /// The conversation, whose turns run one after the other whoever's memory they have.
+    pub fn lane(&self) -> &SessionKey {
+        &self.lane
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Sixteen bytes that stand for the key where its text must not appear.
+    pub fn hash(&self) -> [u8; 16] {
+        crate::digest::short(self.text.as_bytes())
+    }
+
+    /// That of its lane, so that a turn's end and what is remembered of it are one write.
+    pub fn partition(&self) -> u8 {
+        self.lane.partition()
+    }
+}
+
+impl fmt::Display for MemoryKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<String> for MemoryKey {
+    fn from(text: String) -> Self {
+        Self::from_text(text)
+    }
+}
+
+impl From<MemoryKey> for String {
+    fn from(key: MemoryKey) -> Self {
+        key.text
+    }
+}
+
+/// Parts as one text, injectively.
+pub(crate) fn parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    parts.into_iter().fold(String::new(), |mut text, part| {
+        push_part(&mut text, Some(part));
+        text
+    })
 }
 
 /// Partitions of the working state; fixed when a store is made.
@@ -267,6 +340,21 @@ mod tests {
             let ka = SessionKey::of(&address(a.0.clone(), a.1.clone(), a.2.clone()));
             let kb = SessionKey::of(&address(b.0.clone(), b.1.clone(), b.2.clone()));
             prop_assert_eq!(a == b, ka == kb);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_of_memories_are_injective_and_lie_with_their_lane(
+            a in (".{0,6}", proptest::option::of(".{0,6}"), proptest::option::of(".{0,6}")),
+            b in (".{0,6}", proptest::option::of(".{0,6}"), proptest::option::of(".{0,6}")),
+        ) {
+            let key = |(conversation, thread, person): &(String, Option<String>, Option<String>)| {
+                MemoryKey::of(&SessionKey::of(&address(None, conversation.clone(), thread.clone())), person.as_deref())
+            };
+            prop_assert_eq!(a == b, key(&a) == key(&b));
+            prop_assert_eq!(MemoryKey::from_text(key(&a).as_str()), key(&a));
+            prop_assert_eq!(key(&a).partition(), key(&a).lane().partition());
         }
     }
 

@@ -23,7 +23,7 @@ pub use call::{Call, Outcome, State};
 pub use digest::Digest;
 pub use failure::{Code, Effect, Failure, Layer, Private, Problem, Public};
 pub use finding::Finding;
-pub use ids::{CallId, CallPath, DeliveryKey, SessionKey, TurnId};
+pub use ids::{CallId, CallPath, DeliveryKey, MemoryKey, SessionKey, TurnId};
 pub use message::{FileRef, Heard, Kind, Message, Quote};
 pub use node::{Node, NodeKind, Place, Usage};
 pub use notice::Notice;

@@ -156,6 +156,18 @@ impl Address {
         }
     }
 
+    /// The conversation that people name as [`Address::written`] writes it.
+    pub fn named(written: &str) -> Option<Self> {
+        let (platform, rest) = written.split_once(':')?;
+        let (account, rest) = rest.split_once('/')?;
+        let (conversation, thread) = rest.split_once('/').map_or((rest, None), |(c, thread)| (c, Some(thread)));
+        if account.is_empty() || conversation.is_empty() || thread == Some("") {
+            return None;
+        }
+        let to = Self::new(platform.parse().ok()?, account, conversation);
+        Some(Self { thread: thread.map(str::to_owned), ..to })
+    }
+
     /// `telegram:main/-100123` or `telegram:main/-100123/5`: what people write to name a conversation.
     pub fn written(&self) -> String {
         let thread = self.thread.as_ref().map(|t| format!("/{t}")).unwrap_or_default();

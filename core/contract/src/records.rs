@@ -3,6 +3,9 @@
 //! A turn's record is changed in one way only: [`Turns::change`], atomic and fenced. Trees are written behind and
 //! decide nothing.
 
+mod approvals;
+mod sessions;
+
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -20,6 +23,9 @@ use crate::{
     reply::Reply,
     seams::{Cursors, Fence, Receipt, StoreDown},
 };
+
+pub use approvals::*;
+pub use sessions::*;
 
 /// Most turns that wait or run in one lane; the next message is answered "busy".
 pub const LANE_MAX: usize = 32;
@@ -97,6 +103,8 @@ impl Record {
                 }
             }
             Change::Cancel => self.cancelled = true,
+            // Kept beside the record.
+            Change::Ask(_) | Change::Use(_) => {}
             Change::Park(parked) => {
                 self.parked = Some(parked.clone());
                 self.state = TurnState::Parked;
@@ -263,6 +271,11 @@ pub enum Change {
         end: End,
     },
     Cancel,
+    /// Calls wait for people; an approval that is there already is left as it is.
+    Ask(Vec<Approval>),
+    /// A call starts by its approval, which has to be allowed (or used by the same call before a restart): otherwise no
+    /// change is made, and [`ChangeError::NotAllowed`] says so.
+    Use(ApprovalId),
     Park(Parked),
     /// Back to the front of its lane.
     Unpark,
@@ -271,7 +284,7 @@ pub enum Change {
     Finish {
         reply: Reply,
         deliveries: Vec<Delivery>,
-        item: Option<Item>,
+        item: Option<Box<Remembered>>,
     },
     Delivery(Delivery),
     /// Every delivery is settled: bodies are dropped, id and receipts stay for a day. The message stays as long
@@ -299,6 +312,9 @@ pub enum ChangeError {
     /// The lease was lost: another process owns the turn. Start nothing more.
     #[error("the turn belongs to another process now")]
     Lost,
+    /// The approval that a call was to start by is not allowed any more.
+    #[error("the approval is not allowed any more")]
+    NotAllowed,
     #[error(transparent)]
     Down(#[from] StoreDown),
 }
@@ -345,45 +361,6 @@ pub trait Turns: Send + Sync {
 
     /// Ends what the store runs once everything written is kept, and gives up what we hold. Later use is refused.
     async fn close(&self) {}
-}
-
-/// One turn as its session remembers it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Item {
-    pub turn: TurnId,
-    pub asked: String,
-    /// What a model did before it answered.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<ItemStep>,
-    pub answered: String,
-}
-
-/// A model's step and what its calls gave, cut to what is worth keeping.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ItemStep {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub said: String,
-    pub calls: Vec<ItemCall>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ItemCall {
-    pub tool: String,
-    pub args: Value,
-    /// As the model was told it.
-    pub result: String,
-    #[serde(default)]
-    pub failed: bool,
-}
-
-/// What is remembered of conversations.
-#[async_trait]
-pub trait Sessions: Send + Sync {
-    /// The newest `most` items, oldest first.
-    async fn items(&self, session: &SessionKey, most: usize) -> Result<Vec<Item>, StoreDown>;
-    /// Appends; keeps the newest 200.
-    async fn remember(&self, session: &SessionKey, item: &Item) -> Result<(), StoreDown>;
-    async fn reset(&self, session: &SessionKey) -> Result<(), StoreDown>;
 }
 
 /// What is asked of the index of turns.
@@ -520,8 +497,10 @@ pub trait Trees: Send + Sync {
 pub struct Stores {
     pub turns: Arc<dyn Turns>,
     pub sessions: Arc<dyn Sessions>,
+    pub people: Arc<dyn People>,
     pub trees: Arc<dyn Trees>,
     pub cursors: Arc<dyn Cursors>,
+    pub approvals: Arc<dyn Approvals>,
 }
 
 impl Stores {

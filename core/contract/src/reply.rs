@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ids::TurnId, message::FileRef, notice::Notice};
+use crate::{ids::TurnId, message::FileRef, notice::Notice, records::ApprovalId};
 
 /// The answer of a turn, or a message that a tool sends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -130,14 +130,12 @@ pub enum Action {
     TryAgain(TurnId),
     /// Show the turn's tree.
     Details(TurnId),
-}
-
-impl Action {
-    pub fn turn(self) -> TurnId {
-        match self {
-            Self::Cancel(turn) | Self::TryAgain(turn) | Self::Details(turn) => turn,
-        }
-    }
+    /// Let the call that waits run.
+    Allow(ApprovalId),
+    /// The same, and the very same call again whenever it is asked for in this session.
+    AllowSession(ApprovalId),
+    /// Do not let it run.
+    Deny(ApprovalId),
 }
 
 impl fmt::Display for Action {
@@ -146,6 +144,9 @@ impl fmt::Display for Action {
             Self::Cancel(turn) => write!(f, "cancel:{turn}"),
             Self::TryAgain(turn) => write!(f, "again:{turn}"),
             Self::Details(turn) => write!(f, "details:{turn}"),
+            Self::Allow(id) => write!(f, "allow:{id}"),
+            Self::AllowSession(id) => write!(f, "session:{id}"),
+            Self::Deny(id) => write!(f, "deny:{id}"),
         }
     }
 }
@@ -159,12 +160,16 @@ impl FromStr for Action {
     type Err = NotOurButton;
 
     fn from_str(data: &str) -> Result<Self, NotOurButton> {
-        let (kind, turn) = data.split_once(':').ok_or(NotOurButton)?;
-        let turn = turn.parse().map_err(|_| NotOurButton)?;
+        let (kind, of) = data.split_once(':').ok_or(NotOurButton)?;
+        let turn = || of.parse().map_err(|_| NotOurButton);
+        let approval = || of.parse().map_err(|_| NotOurButton);
         match kind {
-            "cancel" => Ok(Self::Cancel(turn)),
-            "again" => Ok(Self::TryAgain(turn)),
-            "details" => Ok(Self::Details(turn)),
+            "cancel" => turn().map(Self::Cancel),
+            "again" => turn().map(Self::TryAgain),
+            "details" => turn().map(Self::Details),
+            "allow" => approval().map(Self::Allow),
+            "session" => approval().map(Self::AllowSession),
+            "deny" => approval().map(Self::Deny),
             _ => Err(NotOurButton),
         }
     }
@@ -173,10 +178,15 @@ impl FromStr for Action {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{CallPath, SessionKey};
 
     #[test]
     fn an_action_survives_a_button_and_fits_it() {
-        for action in [Action::Cancel(TurnId::new()), Action::TryAgain(TurnId::new()), Action::Details(TurnId::new())] {
+        let turn = TurnId::new();
+        let approval = ApprovalId::of(&SessionKey::from_text("s"), turn, &CallPath::top(1, 1));
+        let of_turn = [Action::Cancel(turn), Action::TryAgain(turn), Action::Details(turn)];
+        let of_approval = [Action::Allow(approval), Action::AllowSession(approval), Action::Deny(approval)];
+        for action in of_turn.into_iter().chain(of_approval) {
             let data = action.to_string();
             assert!(data.len() <= 64);
             assert_eq!(data.parse(), Ok(action));

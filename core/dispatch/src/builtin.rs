@@ -102,8 +102,8 @@ fn tools(turn: &TurnView<'_>, word: &str) -> String {
 }
 
 async fn new(inner: &Inner, turn: &TurnView<'_>) -> Vec<Content> {
-    match inner.stores.sessions.reset(&turn.record.session).await {
-        Ok(()) => text(line(Line::NewConversation, turn.locale)),
+    match inner.stores.sessions.begin(&turn.cx.here.visit).await {
+        Ok(_) => text(line(Line::NewConversation, turn.locale)),
         Err(error) => {
             let failure = contract::Failure::new(contract::Code::Store, "the conversation could not be reset just now")
                 .cause(contract::Private::new(error.to_string()));

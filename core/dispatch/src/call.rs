@@ -29,6 +29,7 @@ use crate::{
     model::Usage,
     planner::Planned,
     progress::Progress,
+    session::Here,
     snapshot::Snapshot,
     summary::summary,
     trace::LiveTurn,
@@ -40,6 +41,8 @@ pub(crate) struct TurnCx {
     pub inner: Arc<Inner>,
     pub id: TurnId,
     pub session: SessionKey,
+    /// Whose memory the turn has, and what is mounted in it.
+    pub here: Here,
     pub caller: Caller,
     pub address: Option<Address>,
     pub snapshot: Arc<Snapshot>,
@@ -183,8 +186,9 @@ impl TurnCx {
     fn permit(&self, parent: Option<Parent<'_>>, tool: &str) -> Result<policies::Permit, Failure> {
         let now = self.inner.snapshot.load();
         let (turns, current) = (&self.snapshot.policies, &now.policies);
-        policies::permit(turns, current, &self.caller, tool, parent.and_then(|p| p.rights)).map_err(|refusal| {
-            let view = now.policies.view(&self.caller);
+        let (mounted, within) = (self.here.mounted.as_ref(), parent.and_then(|p| p.rights));
+        policies::permit_in(turns, current, &self.caller, tool, mounted, within).map_err(|refusal| {
+            let view = now.policies.view_in(&self.caller, mounted);
             refusal.to_failure(tool, &now.tools.nearest(tool, &view))
         })
     }

@@ -25,6 +25,7 @@ use crate::{
     gateway::{Inner, Invoked},
     planner::Planned,
     progress::Progress,
+    session::{Here, address_of},
     snapshot::Snapshot,
     turn::{line, now_ms, now_us, persist_of},
 };
@@ -75,13 +76,6 @@ pub(crate) async fn invoke(inner: &Arc<Inner>, caller: Caller, tool: &str, args:
     }
     end_call_tree(&cx, root, &outcome, reply);
     Invoked { turn: id, outcome }
-}
-
-fn address_of(caller: &Caller) -> Address {
-    let mut address = Address::new(caller.platform, &caller.account, &caller.conversation);
-    address.space.clone_from(&caller.space);
-    address.thread.clone_from(&caller.thread);
-    address
 }
 
 /// A session of the call's own, in a partition that is ours.
@@ -144,6 +138,7 @@ fn call_context(
         id,
         // Read only together with the fence.
         session: recorded.map_or_else(|| SessionKey::from_text(""), |(session, _)| session.clone()),
+        here: Here::nowhere(&caller, id),
         caller,
         address: None,
         deadline: tokio::time::Instant::now() + limits.turn_timeout,

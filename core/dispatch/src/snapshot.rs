@@ -6,7 +6,7 @@ use std::{
 };
 
 use contract::{Caller, Digest, Locale, Menu, MenuItem, Message};
-use policies::{Compiled, ToolSet};
+use policies::{Compiled, Rights, ToolSet};
 use serde_json::{Value, json};
 use tools::Tool;
 
@@ -41,7 +41,12 @@ impl Snapshot {
 
     /// What the caller may see. Nothing that does I/O runs here.
     pub fn list(&self, caller: &Caller) -> Arc<ToolList> {
-        let set = self.policies.view(caller);
+        self.list_in(caller, None)
+    }
+
+    /// [`Snapshot::list`], narrowed by what the session has mounted.
+    pub fn list_in(&self, caller: &Caller, mounted: Option<&Rights>) -> Arc<ToolList> {
+        let set = self.policies.view_in(caller, mounted);
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(list) = lists.get(&set) {
             return list.clone();
@@ -62,7 +67,12 @@ impl Snapshot {
     /// The registered name that a typed one stands for, in the caller's view: itself, or the one name that differs
     /// in `-` and `_` only (platforms that allow no `-` are given `_`).
     pub fn resolve(&self, caller: &Caller, typed: &str) -> Option<&Arc<Tool>> {
-        let view = self.policies.view(caller);
+        self.resolve_in(caller, None, typed)
+    }
+
+    /// [`Snapshot::resolve`], among what the session has mounted.
+    pub fn resolve_in(&self, caller: &Caller, mounted: Option<&Rights>, typed: &str) -> Option<&Arc<Tool>> {
+        let view = self.policies.view_in(caller, mounted);
         if let Some(ix) = self.tools.index(typed) {
             return view.contains(ix).then(|| &self.tools.tools()[ix]);
         }

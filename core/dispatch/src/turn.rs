@@ -9,7 +9,7 @@ use std::{
 
 use contract::{
     CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
-    records::{Change, ChangeError, DeliveryState, Item, ModelStep, Record, TurnLine, TurnState},
+    records::{Change, ChangeError, DeliveryState, ModelStep, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
 };
@@ -27,6 +27,7 @@ use crate::{
     planner::{Planned, Step, TurnView},
     progress::Progress,
     reason::{self, Thread},
+    session::{self, Here},
     show,
 };
 
@@ -105,7 +106,7 @@ async fn read_again(inner: &Inner, turn: contract::TurnId) -> Option<Record> {
 
 async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationToken) -> Result<(), Over> {
     let TakenUp { record, fence, recovered, crashed } = turn;
-    let cx = context(inner, &record, fence, cancel);
+    let cx = context(inner, &record, fence, cancel).await;
     if record.cancelled {
         cx.cancel.cancel();
     }
@@ -125,13 +126,15 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
     finish(&cx, &record, show::dressed(&cx, &record, reply), &root).await
 }
 
-fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: CancellationToken) -> Arc<TurnCx> {
+async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: CancellationToken) -> Arc<TurnCx> {
     let snapshot = inner.snapshot.load_full();
     let limits = snapshot.policies.limits(&record.caller);
+    let here = Here::of(inner, record, &snapshot, &cancel).await;
     Arc::new(TurnCx {
         inner: inner.clone(),
         id: record.id,
         session: record.session.clone(),
+        here,
         caller: record.caller.clone(),
         address: Some(record.message.address.clone()),
         deadline: Instant::now() + limits.turn_timeout,
@@ -287,8 +290,8 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
         }
         vec![delivery]
     };
-    let item = Item { turn: cx.id, asked: asked(record), answered: crate::say::plain(&reply), ..Item::default() };
-    changes.push(Change::Finish { reply: reply.clone(), deliveries: deliveries.clone(), item: Some(item) });
+    let item = session::remembered(cx, record, &reply, Vec::new());
+    changes.push(Change::Finish { reply: reply.clone(), deliveries: deliveries.clone(), item });
     cx.settling.keep_message(keep_message);
     if pull {
         changes.extend(cx.settling.settle());
@@ -383,7 +386,8 @@ pub(crate) async fn persist_of(
     loop {
         match inner.stores.turns.change(fence, turn, session, changes).await {
             Ok(()) => return Ok(()),
-            Err(ChangeError::Lost) => {
+            // Nothing that is written here depends on an approval.
+            Err(ChangeError::Lost | ChangeError::NotAllowed) => {
                 warn!(%turn, "the turn belongs to another process now");
                 return Err(Over);
             }

@@ -1,6 +1,6 @@
 //! The records of the gateway in SQLite and in Redis.
 //!
-//! Reading order: `record` (a turn as small named parts), `rows` (nodes of trees), then the two stores, whose files
+//! Reading order: `record` (a turn as small named parts), `rows` (nodes of trees), `session` (what is remembered), then the two stores, whose files
 //! have the same names.
 
 mod in_redis;
@@ -9,6 +9,7 @@ pub mod owner;
 mod pack;
 mod record;
 mod rows;
+mod session;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,8 +18,6 @@ use contract::{
     records::{LANE_MAX, Stores},
 };
 
-/// Most items that a session keeps.
-const ITEMS_MAX: i32 = 200;
 /// Lines of an answer when nobody says how many.
 const LINES_DEFAULT: usize = 50;
 

@@ -4,12 +4,18 @@
 //! journal · `w` what is waited for · `y` the reply · `d:<n>` deliveries · `r:<n>` what they say, when it is their own.
 
 use contract::{
-    Call, CallPath, Caller, FileRef, Kind, Message, Quote, Reply, SessionKey, StoreDown, TurnId,
-    records::{Change, Delivery, DeliveryState, End, Entry, ModelStep, Parked, Record, TurnState},
+    Call, CallPath, Caller, FileRef, Kind, Message, Opaque, Quote, Reply, Sender, SessionKey, StoreDown, TurnId,
+    records::{
+        Approval, ApprovalState, Change, Delivery, DeliveryState, End, Entry, ModelStep, Parked, Person, Record,
+        TurnState,
+    },
 };
 use serde::{Deserialize, Serialize};
 
-use crate::pack::{Unreadable, pack, unpack};
+use crate::{
+    pack::{Unreadable, pack, unpack},
+    session::Put,
+};
 
 /// Parts that stay after the last delivery is settled.
 pub const HEAD: &str = "h";
@@ -29,6 +35,14 @@ pub enum Op {
     /// Counted once per fence: a turn is taken up again at most once by each owner.
     Life,
     Cancel,
+    Ask {
+        id: String,
+        until_ms: u64,
+        /// Everything but its state.
+        fixed: Vec<u8>,
+    },
+    /// Comes before all that writes, so that nothing is made when it is not allowed.
+    Use(String),
     Park {
         until_ms: u64,
     },
@@ -37,7 +51,7 @@ pub enum Op {
     Finish,
     /// A delivery waits until then.
     Due(u64),
-    Remember(Vec<u8>),
+    Remember(Box<Put>),
     Done {
         keep_message: bool,
         keep_reply: bool,
@@ -81,13 +95,62 @@ impl Fresh {
     }
 }
 
+/// The head of a turn of that person with nothing of them left in it; nothing for turns of others.
+pub fn blanked(head: &[u8], person: &Person) -> Option<Vec<u8>> {
+    let Head { session, mut message, mut caller } = crate::readable(unpack("head of a turn", head))?;
+    if Person::of(&caller).hash() != person.hash() {
+        return None;
+    }
+    let nobody = Sender { id: String::new(), name: String::new() };
+    caller.sender = nobody.clone();
+    caller.roles.clear();
+    message.sender = nobody;
+    message.roles.clear();
+    message.quote = None;
+    message.address.private = Opaque::default();
+    pack(&Head { session, message, caller }).ok()
+}
+
+/// Whether a part holds something that was said.
+pub fn is_body(name: &str) -> bool {
+    name == SAID || name == REPLY || name == WAIT || name.contains(':')
+}
+
 /// What the changes mean, in the order in which they are made.
 pub fn ops(changes: &[Change]) -> Result<Vec<Op>, StoreDown> {
     let mut ops = Vec::with_capacity(changes.len() + 2);
     for change in changes {
         put_ops(change, &mut ops)?;
     }
+    ops.sort_by_key(|op| !matches!(op, Op::Use(_)));
     Ok(ops)
+}
+
+/// An approval without its state, which is kept beside it: it changes by comparison.
+fn fixed(approval: &Approval) -> Result<Vec<u8>, StoreDown> {
+    pack(&Approval { state: ApprovalState::default(), ..approval.clone() })
+}
+
+/// The details of a state beside its number; what is used has those of what is allowed.
+pub fn state_bytes(state: &ApprovalState) -> Result<Vec<u8>, StoreDown> {
+    match state.clone() {
+        ApprovalState::Used { by, extent } => pack(&ApprovalState::Allowed { by, extent }),
+        other => pack(&other),
+    }
+}
+
+/// The details of an approval that nobody answered yet.
+pub fn asked() -> Vec<u8> {
+    state_bytes(&ApprovalState::default()).expect("a state without a word is packed")
+}
+
+pub fn approval_of(fixed: &[u8], number: u8, detail: &[u8]) -> Result<Approval, Unreadable> {
+    let approval: Approval = unpack("approval", fixed)?;
+    let state = match (unpack("state of an approval", detail)?, number) {
+        (ApprovalState::Allowed { by, extent }, ApprovalState::USED) => ApprovalState::Used { by, extent },
+        (state, _) => state,
+    };
+    Ok(Approval { state, ..approval })
 }
 
 fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
@@ -105,6 +168,13 @@ fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
         }
         Change::Ended { path, end } => ops.push(Op::Set(format!("e:{path}"), pack(end)?)),
         Change::Cancel => ops.push(Op::Cancel),
+        Change::Ask(approvals) => {
+            for approval in approvals {
+                let (id, until_ms) = (approval.id.to_string(), approval.until_ms);
+                ops.push(Op::Ask { id, until_ms, fixed: fixed(approval)? });
+            }
+        }
+        Change::Use(id) => ops.push(Op::Use(id.to_string())),
         Change::Park(parked) => {
             ops.push(Op::Set(WAIT.into(), pack(&StoredWait::from(parked))?));
             ops.push(Op::Park { until_ms: parked.until_ms });
@@ -121,7 +191,7 @@ fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
                 put_delivery(delivery, ops)?;
             }
             if let Some(item) = item {
-                ops.push(Op::Remember(pack(item)?));
+                ops.push(Op::Remember(Box::new(Put::of(item)?)));
             }
         }
         Change::Delivery(delivery) => put_delivery(delivery, ops)?,

@@ -7,11 +7,12 @@ use std::sync::{
 
 use async_trait::async_trait;
 use contract::{
-    Address, Cursors, DeliveryError, DeliveryKey, Fence, Indicator, Node, Op, Outlet, Pace, Part, Receipt, Reply,
-    SessionKey, StoreDown, TurnId,
+    Address, Cursors, DeliveryError, DeliveryKey, Fence, FileRef, Indicator, Node, Op, Outlet, Pace, Part, Receipt,
+    Reply, SessionKey, StoreDown, TurnId,
     records::{
-        Admitted, Change, ChangeError, Item, Measure, Owned, Record, Sessions, Stores, ToolStats, Trees, TurnLine,
-        TurnQuery, Turns,
+        Admitted, Change, ChangeError, Erased, Fact, Item, Kept, Measure, Owned, People, Person, Record, Remembered,
+        Retention, Session, SessionChange, SessionId, SessionQuery, Sessions, Stores, ToolStats, Trees, TurnLine, TurnQuery,
+        Turns, Visit,
     },
 };
 use tokio::sync::Notify;
@@ -150,7 +151,7 @@ fn is_told(words: &Mutex<Vec<&'static str>>, operation: &str) -> bool {
 /// Stores whose operations pass a hook.
 pub fn hooked(stores: Stores, hook: Arc<dyn Hook>) -> Stores {
     let hooked = Arc::new(Hooked { stores, hook });
-    Stores { turns: hooked.clone(), sessions: hooked.clone(), trees: hooked.clone(), cursors: hooked }
+    Stores { turns: hooked.clone(), sessions: hooked.clone(), people: hooked.clone(), trees: hooked.clone(), cursors: hooked.clone(), approvals: hooked }
 }
 
 struct Hooked {
@@ -174,6 +175,8 @@ fn name_of(changes: &[Change]) -> String {
         Change::Started(_) => "Started".to_owned(),
         Change::Ended { .. } => "Ended".to_owned(),
         Change::Cancel => "Cancel".to_owned(),
+        Change::Ask(_) => "Ask".to_owned(),
+        Change::Use(_) => "Use".to_owned(),
         Change::Park(_) => "Park".to_owned(),
         Change::Unpark => "Unpark".to_owned(),
         Change::Merge(_) => "Merge".to_owned(),
@@ -183,6 +186,21 @@ fn name_of(changes: &[Change]) -> String {
     };
     let names: Vec<_> = changes.iter().map(name).collect();
     format!("change {}", names.join(" "))
+}
+
+#[async_trait]
+impl Approvals for Hooked {
+    async fn settle(&self, approval: &Approval, to: &ApprovalState) -> Result<Settled, StoreDown> {
+        self.pass(&format!("settle {}", to.as_str()), self.stores.approvals.settle(approval, to)).await
+    }
+
+    async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, StoreDown> {
+        self.pass("approval", self.stores.approvals.approval(id)).await
+    }
+
+    async fn open_approvals(&self, most: usize) -> Result<Vec<Approval>, StoreDown> {
+        self.pass("approvals", self.stores.approvals.open_approvals(most)).await
+    }
 }
 
 #[async_trait]
@@ -236,16 +254,67 @@ impl Turns for Hooked {
 
 #[async_trait]
 impl Sessions for Hooked {
-    async fn items(&self, session: &SessionKey, most: usize) -> Result<Vec<Item>, StoreDown> {
-        self.pass("session", self.stores.sessions.items(session, most)).await
+    async fn current(&self, visit: &Visit) -> Result<Option<Session>, StoreDown> {
+        self.pass("session", self.stores.sessions.current(visit)).await
     }
 
-    async fn remember(&self, session: &SessionKey, item: &Item) -> Result<(), StoreDown> {
-        self.pass("session", self.stores.sessions.remember(session, item)).await
+    async fn open(&self, visit: &Visit) -> Result<Session, StoreDown> {
+        self.pass("session", self.stores.sessions.open(visit)).await
     }
 
-    async fn reset(&self, session: &SessionKey) -> Result<(), StoreDown> {
-        self.pass("session", self.stores.sessions.reset(session)).await
+    async fn begin(&self, visit: &Visit) -> Result<Session, StoreDown> {
+        self.pass("session", self.stores.sessions.begin(visit)).await
+    }
+
+    async fn resume(&self, visit: &Visit, id: SessionId) -> Result<Option<Session>, StoreDown> {
+        self.pass("session", self.stores.sessions.resume(visit, id)).await
+    }
+
+    async fn get(&self, id: SessionId) -> Result<Option<Session>, StoreDown> {
+        self.pass("session", self.stores.sessions.get(id)).await
+    }
+
+    async fn list(&self, query: &SessionQuery) -> Result<Vec<Session>, StoreDown> {
+        self.pass("session", self.stores.sessions.list(query)).await
+    }
+
+    async fn change(&self, session: &Session, change: &SessionChange) -> Result<bool, StoreDown> {
+        self.pass("session", self.stores.sessions.change(session, change)).await
+    }
+
+    async fn items(&self, session: &Session, after: Option<TurnId>, most: usize) -> Result<Vec<Item>, StoreDown> {
+        self.pass("session", self.stores.sessions.items(session, after, most)).await
+    }
+
+    async fn remember(&self, what: &Remembered) -> Result<(), StoreDown> {
+        self.pass("session", self.stores.sessions.remember(what)).await
+    }
+
+    async fn erase(&self, session: &Session) -> Result<bool, StoreDown> {
+        self.pass("session", self.stores.sessions.erase(session)).await
+    }
+
+    async fn retain(&self, retention: &Retention) -> Result<u64, StoreDown> {
+        self.pass("session", self.stores.sessions.retain(retention)).await
+    }
+}
+
+#[async_trait]
+impl People for Hooked {
+    async fn facts(&self, person: &Person) -> Result<Vec<Fact>, StoreDown> {
+        self.pass("person", self.stores.people.facts(person)).await
+    }
+
+    async fn keep(&self, person: &Person, fact: &str) -> Result<Kept, StoreDown> {
+        self.pass("person", self.stores.people.keep(person, fact)).await
+    }
+
+    async fn drop_fact(&self, person: &Person, n: u32) -> Result<bool, StoreDown> {
+        self.pass("person", self.stores.people.drop_fact(person, n)).await
+    }
+
+    async fn forget(&self, person: &Person) -> Result<Erased, StoreDown> {
+        self.pass("person", self.stores.people.forget(person)).await
     }
 }
 
@@ -327,6 +396,10 @@ impl Outlet for HookedOutlet {
 
     fn can_be_private(&self, to: &Address) -> bool {
         self.outlet.can_be_private(to)
+    }
+
+    fn sends_by_handle(&self, file: &FileRef) -> bool {
+        self.outlet.sends_by_handle(file)
     }
 
     fn fallback(&self, to: &Address) -> Option<Address> {

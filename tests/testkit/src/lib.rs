@@ -12,8 +12,10 @@ pub mod redis;
 use std::{sync::Arc, time::Duration};
 
 use contract::{
-    Accepted, Address, Caller, Heard, Inbox, Kind, Message, Origin, Outcome, Outlet, Platform, Reply, Sender, TurnId,
-    ids::PARTITIONS, records::Stores,
+    Accepted, Address, Caller, Heard, Inbox, Kind, MemoryKey, Message, Origin, Outcome, Outlet, Platform, Reply, Sender,
+    SessionKey, TurnId,
+    ids::PARTITIONS,
+    records::{Item, Person, Stores, Visit},
 };
 use dispatch::{Gateway, Model, Options, Settings, Snapshot, say, tree};
 use endpoints::Endpoints;
@@ -105,6 +107,22 @@ pub fn allow_lab(platform: Platform) -> (String, String) {
 pub fn allow_lab_with(platform: Platform, more: &str) -> (String, String) {
     let limits = if more.contains("limits:") { "" } else { "limits: { messages_per_minute: 1000000 }\n" };
     (format!("{platform}.yaml"), format!("platform: {platform}\ntoolsets: {{ allow: [lab] }}\n{limits}{more}\n"))
+}
+
+/// What the current session of a conversation remembers, oldest first.
+pub async fn remembered(stores: &Stores, address: &Address) -> Vec<Item> {
+    let place = MemoryKey::of(&SessionKey::of(address), None);
+    let person = Person {
+        platform: address.platform,
+        account: address.account.clone(),
+        space: address.space.clone(),
+        sender: String::new(),
+    };
+    let visit = Visit { place, person, tenant: String::new(), turn: TurnId::new() };
+    match stores.sessions.current(&visit).await.expect("the store answers") {
+        Some(session) => stores.sessions.items(&session, None, usize::MAX).await.expect("the store answers"),
+        None => Vec::new(),
+    }
 }
 
 impl Setup {

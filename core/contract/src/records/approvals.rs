@@ -204,14 +204,30 @@ impl By {
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalState {
     /// With those who said yes so far, where more than one has to.
-    Asked { yes: Vec<Decider> },
-    Allowed { by: Vec<Decider>, extent: Extent },
-    Refused { by: Decider, why: String },
-    Expired { at_ms: u64 },
+    Asked {
+        yes: Vec<Decider>,
+    },
+    Allowed {
+        by: Vec<Decider>,
+        extent: Extent,
+    },
+    Refused {
+        by: Decider,
+        why: String,
+    },
+    Expired {
+        at_ms: u64,
+    },
     /// By nobody's answer: the turn was stopped, or the tool is another one by now.
-    Withdrawn { why: String, at_ms: u64 },
+    Withdrawn {
+        why: String,
+        at_ms: u64,
+    },
     /// The call has started.
-    Used { by: Vec<Decider>, extent: Extent },
+    Used {
+        by: Vec<Decider>,
+        extent: Extent,
+    },
 }
 
 impl Default for ApprovalState {

@@ -28,14 +28,15 @@ struct Begun {
 
 impl Thread {
     /// Once a turn: memory is read, the message stands at the end.
-    pub async fn begin(&mut self, turn: &TurnView<'_>, _about: &About) {
+    pub async fn begin(&mut self, turn: &TurnView<'_>, about: &About) {
         if self.begun.is_some() {
             return;
         }
-        let memory = session::recall(&turn.cx.inner, turn.record).await;
+        // Half of the window: the rest is for the tools, the results of this turn and its answer.
+        let memory = session::recall(turn.cx, about.context_tokens as usize / 2).await;
         let mut messages = history::told(&memory);
         messages.push(Said::Person { text: turn.record.message.text().to_owned(), images: Vec::new() });
-        let list = turn.snapshot.list(turn.caller);
+        let list = turn.snapshot.list_in(turn.caller, turn.cx.here.mounted.as_ref());
         self.begun = Some(Begun { system: system::text(turn), list, messages, steps: 0 });
     }
 

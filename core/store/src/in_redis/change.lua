@@ -1,6 +1,7 @@
 -- Changes a turn: everything or, when the fence is old or the turn is gone, nothing.
--- KEYS: lease, turn, lane, lanes, due, session
--- ARGV: fence, id, lane's hash, seconds to keep what is done, seconds to keep a session, its most items, then steps
+-- KEYS: lease, turn, lane, lanes, due
+-- ARGV: fence, id, lane's hash, seconds to keep what is done, limits of sessions, what keys of the partition begin with,
+-- then steps
 if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] then return 0 end
 local state = tonumber(redis.call('HGET', KEYS[2], 's') or '-1')
 if state < 0 then return 0 end
@@ -18,6 +19,16 @@ local function leave_lane()
   redis.call('LREM', KEYS[3], 0, id)
   if redis.call('EXISTS', KEYS[3]) == 0 then redis.call('ZREM', KEYS[4], ARGV[3]) end
 end
+-- Approvals by which calls start come first: unless all are allowed, or used by the same calls before, nothing is made.
+local used = {}
+while ARGV[at + 1] == 'use' do
+  arg()
+  local approval = arg()
+  local is = redis.call('HGET', approval, 's')
+  if is ~= '1' and is ~= '5' then return 2 end
+  table.insert(used, approval)
+end
+for _, approval in ipairs(used) do redis.call('HSET', approval, 's', 5) end
 local steps = {}
 function steps.set() redis.call('HSET', KEYS[2], arg(), arg()) end
 function steps.del() redis.call('HDEL', KEYS[2], arg()) end
@@ -31,6 +42,12 @@ function steps.life()
   become(1)
 end
 function steps.cancel() redis.call('HSET', KEYS[2], 'c', 1) end
+function steps.ask()
+  local approval, asked, name, until_ms, fixed, detail = arg(), arg(), arg(), arg(), arg(), arg()
+  if redis.call('EXISTS', approval) == 1 then return end
+  redis.call('HSET', approval, 'a', fixed, 's', 0, 'd', detail)
+  redis.call('ZADD', asked, until_ms, name)
+end
 function steps.park()
   local until_ms = arg()
   if state >= 4 then return end
@@ -66,11 +83,8 @@ function steps.due()
   if state == 4 then redis.call('ZADD', KEYS[5], 'XX', due_ms, id) end
 end
 function steps.remember()
-  local item = arg()
-  if redis.call('LPOS', KEYS[6], item, 'RANK', -1, 'MAXLEN', 32) then return end
-  redis.call('RPUSH', KEYS[6], item)
-  redis.call('LTRIM', KEYS[6], -tonumber(ARGV[6]), -1)
-  redis.call('EXPIRE', KEYS[6], ARGV[5])
+  local place, head, tenant, person, title, item = arg(), arg(), arg(), arg(), arg(), arg()
+  remember(ARGV[6], place, id, head, tenant, person, title, item, limits_of(ARGV[5]))
 end
 function steps.done()
   local message, reply = arg(), arg()

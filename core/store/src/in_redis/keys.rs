@@ -1,6 +1,9 @@
 //! Names of keys. Only braces of ours are in them, since a brace decides the slot of a cluster.
 
-use contract::TurnId;
+use contract::{
+    TurnId,
+    records::{ApprovalId, SessionId},
+};
 
 use crate::{OpenError, record::hex};
 
@@ -52,12 +55,70 @@ impl Keys {
         format!("{}:{{p{partition}}}:due", self.0)
     }
 
+    pub fn approval(&self, partition: u8, id: ApprovalId) -> String {
+        format!("{}{id}", self.approvals(partition))
+    }
+
+    /// What the keys of a partition's approvals begin with.
+    pub fn approvals(&self, partition: u8) -> String {
+        format!("{}:{{p{partition}}}:approval:", self.0)
+    }
+
+    /// Those that nobody answered yet, by when they expire.
+    pub fn asked(&self, partition: u8) -> String {
+        format!("{}:{{p{partition}}}:asked", self.0)
+    }
+
     pub fn partition_lease(&self, partition: u8) -> String {
         format!("{}:{{p{partition}}}:lease", self.0)
     }
 
-    pub fn session(&self, partition: u8, session: &[u8; 16]) -> String {
-        format!("{}:{{p{partition}}}:session:{}", self.0, hex(session))
+    /// What all keys of a partition begin with.
+    pub fn base(&self, partition: u8) -> String {
+        format!("{}:{{p{partition}}}:", self.0)
+    }
+
+    /// Which session of a place is current from which turn on, newest first.
+    pub fn place(&self, partition: u8, place: &[u8; 16]) -> String {
+        format!("{}:{{p{partition}}}:place:{}", self.0, hex(place))
+    }
+
+    /// The sessions of a place, by when they were used last.
+    pub fn placed(&self, partition: u8, place: &[u8; 16]) -> String {
+        format!("{}:{{p{partition}}}:placed:{}", self.0, hex(place))
+    }
+
+    /// All sessions of a partition, by when they were used last.
+    pub fn sessions(&self, partition: u8) -> String {
+        format!("{}:{{p{partition}}}:sessions", self.0)
+    }
+
+    pub fn session(&self, partition: u8, id: SessionId) -> String {
+        format!("{}:{{p{partition}}}:session:{id}", self.0)
+    }
+
+    pub fn items(&self, partition: u8, id: SessionId) -> String {
+        format!("{}:{{p{partition}}}:items:{id}", self.0)
+    }
+
+    /// The exact calls that are allowed for all of a session.
+    pub fn allowed(&self, partition: u8, id: SessionId) -> String {
+        format!("{}:{{p{partition}}}:allowed:{id}", self.0)
+    }
+
+    /// What a person asked to keep.
+    pub fn facts(&self, person: &[u8; 16]) -> String {
+        format!("{}:person:{{{}}}:facts", self.0, hex(person))
+    }
+
+    /// A pattern that the keys of all turns' records fit.
+    pub fn records(&self) -> String {
+        format!("{}:{{p*}}:turn:*", self.0)
+    }
+
+    /// A pattern that the keys of all trees fit.
+    pub fn trees(&self) -> String {
+        format!("{}:tree:{{*", self.0)
     }
 
     pub fn cursor(&self, what: &str) -> String {

@@ -1,7 +1,10 @@
 //! The records in Redis 7, one script per change on one slot; no modules are needed.
 
+mod approvals;
+mod cursors;
 mod keys;
 mod link;
+mod people;
 mod queries;
 mod sessions;
 mod trees;
@@ -9,7 +12,7 @@ mod turns;
 
 use std::sync::Arc;
 
-use contract::{SessionKey, StoreDown, TurnId, ids::PARTITIONS, records::Stores};
+use contract::{StoreDown, TurnId, ids::PARTITIONS, records::Stores};
 use moka::sync::Cache;
 use redis::{Script, cmd};
 
@@ -35,21 +38,23 @@ pub struct Redis {
 struct Scripts {
     accept: Script,
     change: Script,
+    settle: Script,
     lease: Script,
     free: Script,
     cancel: Script,
-    remember: Script,
+    session: Script,
 }
 
 impl Scripts {
     fn new() -> Self {
         Self {
             accept: Script::new(include_str!("accept.lua")),
-            change: Script::new(include_str!("change.lua")),
+            change: Script::new(concat!(include_str!("sessions.lua"), include_str!("change.lua"))),
+            settle: Script::new(include_str!("settle.lua")),
             lease: Script::new(include_str!("lease.lua")),
             free: Script::new(include_str!("free.lua")),
             cancel: Script::new(include_str!("cancel.lua")),
-            remember: Script::new(include_str!("remember.lua")),
+            session: Script::new(concat!(include_str!("sessions.lua"), include_str!("session.lua"))),
         }
     }
 }
@@ -68,7 +73,14 @@ pub async fn open(url: &str, options: Options) -> Result<Stores, OpenError> {
     };
     store.check().await?;
     let store = Arc::new(store);
-    Ok(Stores { turns: store.clone(), sessions: store.clone(), trees: store.clone(), cursors: store })
+    Ok(Stores {
+        turns: store.clone(),
+        sessions: store.clone(),
+        people: store.clone(),
+        trees: store.clone(),
+        cursors: store.clone(),
+        approvals: store,
+    })
 }
 
 fn client(url: &str) -> Result<redis::Client, OpenError> {
@@ -117,10 +129,6 @@ impl Redis {
         others.sort();
         others.dedup();
         others.into_iter().find(|other| owner::has_ended(other)).unwrap_or_default()
-    }
-
-    fn session_key(&self, session: &SessionKey) -> String {
-        self.keys.session(session.partition(), &session.hash())
     }
 }
 

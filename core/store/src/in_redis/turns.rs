@@ -9,10 +9,7 @@ use contract::{
 use redis::ScriptInvocation;
 
 use super::Redis;
-use crate::{
-    ITEMS_MAX,
-    record::{Fresh, Op, Row, dedup_key, hex, ops},
-};
+use crate::record::{self, Fresh, Op, Row, dedup_key, hex, ops};
 
 /// Records that are read at once.
 const CHUNK: usize = 128;
@@ -116,16 +113,20 @@ impl Turns for Redis {
             .key(self.keys.lane(partition, &lane))
             .key(self.keys.lanes(partition))
             .key(self.keys.due(partition))
-            .key(self.session_key(session))
             .arg(fence.0)
             .arg(turn.to_string())
             .arg(&lane)
             .arg(seconds(self.options.keep.done))
-            .arg(seconds(self.options.keep.sessions))
-            .arg(ITEMS_MAX);
-        ops(changes)?.iter().for_each(|op| put(&mut change, op));
-        let made: bool = self.link.script(&change).await?;
-        if made { Ok(()) } else { Err(ChangeError::Lost) }
+            .arg(self.session_limits())
+            .arg(self.keys.base(partition));
+        let approvals = (self.keys.approvals(partition), self.keys.asked(partition));
+        ops(changes)?.iter().for_each(|op| put(&mut change, op, &approvals));
+        let made: u8 = self.link.script(&change).await?;
+        match made {
+            0 => Err(ChangeError::Lost),
+            2 => Err(ChangeError::NotAllowed),
+            _ => Ok(()),
+        }
     }
 
     async fn cancel(&self, turn: TurnId) -> Result<bool, StoreDown> {
@@ -208,19 +209,27 @@ fn row(id: TurnId, fields: Fields) -> Option<Row> {
     Some(row)
 }
 
-/// A step of the change script.
-fn put(change: &mut ScriptInvocation<'_>, op: &Op) {
+/// A step of the change script. `approvals`: what their keys begin with, and the key of those that are asked.
+fn put(change: &mut ScriptInvocation<'_>, op: &Op, (approvals, asked): &(String, String)) {
     match op {
         Op::Set(field, value) => change.arg("set").arg(field).arg(value.as_slice()),
         Op::Del(field) => change.arg("del").arg(field),
         Op::Life => change.arg("life"),
         Op::Cancel => change.arg("cancel"),
+        Op::Ask { id, until_ms, fixed } => {
+            change.arg("ask").arg(format!("{approvals}{id}")).arg(asked).arg(id);
+            change.arg(*until_ms).arg(fixed.as_slice()).arg(record::asked())
+        }
+        Op::Use(id) => change.arg("use").arg(format!("{approvals}{id}")),
         Op::Park { until_ms } => change.arg("park").arg(*until_ms),
         Op::Unpark => change.arg("unpark"),
         Op::Merge(into) => change.arg("merge").arg(into.to_string()),
         Op::Finish => change.arg("finish"),
         Op::Due(due_ms) => change.arg("due").arg(*due_ms),
-        Op::Remember(item) => change.arg("remember").arg(item.as_slice()),
+        Op::Remember(put) => {
+            change.arg("remember").arg(hex(&put.place)).arg(put.head.as_slice()).arg(&put.tenant);
+            change.arg(hex(&put.owner)).arg(&put.title).arg(put.item.as_slice())
+        }
         Op::Done { keep_message, keep_reply } => {
             change.arg("done").arg(u8::from(*keep_message)).arg(u8::from(*keep_reply))
         }

@@ -62,7 +62,10 @@ impl Approvals for Sqlite {
                 open.query_map([most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
             })
             .await?;
-        Ok(rows.iter().filter_map(|(fixed, state, detail)| crate::readable(approval_of(fixed, *state, detail))).collect())
+        Ok(rows
+            .iter()
+            .filter_map(|(fixed, state, detail)| crate::readable(approval_of(fixed, *state, detail)))
+            .collect())
     }
 }
 

@@ -1,5 +1,8 @@
 //! The records in one SQLite file: the store that needs no set-up.
 
+mod approvals;
+mod cursors;
+mod people;
 mod sessions;
 mod sweep;
 mod threads;
@@ -49,6 +52,7 @@ pub fn open(path: &str, options: Options) -> Result<Stores, OpenError> {
     }
     let writer = connect(&path, &options)?;
     make_tables(&writer)?;
+    unless_busy(|| writer.execute_batch(include_str!("approvals.sql"))).map_err(|error| cannot(&path, &error))?;
     let readers = [connect_reader(&path, &options)?, connect_reader(&path, &options)?];
     let threads = Threads::start(writer, readers).map_err(|error| cannot(&path, &error))?;
     let owner = Ownership { path: lock_path(&path), lock: None, fence: None };
@@ -59,7 +63,14 @@ pub fn open(path: &str, options: Options) -> Result<Stores, OpenError> {
         swept: sweep::Swept::default(),
         _temporary: temporary,
     });
-    Ok(Stores { turns: store.clone(), sessions: store.clone(), trees: store.clone(), cursors: store })
+    Ok(Stores {
+        turns: store.clone(),
+        sessions: store.clone(),
+        people: store.clone(),
+        trees: store.clone(),
+        cursors: store.clone(),
+        approvals: store,
+    })
 }
 
 fn cannot(path: &Path, error: &dyn std::fmt::Display) -> OpenError {
@@ -99,7 +110,25 @@ fn connect_reader(path: &Path, options: &Options) -> Result<Connection, OpenErro
     Ok(db)
 }
 
+/// Tables that came later, each with the name of one of them: made where they are missing, whatever the version.
+const LATER: [(&str, &str); 1] = [("sessions", include_str!("sessions.sql"))];
+
 fn make_tables(db: &Connection) -> Result<(), OpenError> {
+    make_first_tables(db)?;
+    let broken = |error: rusqlite::Error| OpenError::Unreachable(format!("sqlite: {error}"));
+    for (name, tables) in LATER {
+        let there = || {
+            let mut find = db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1")?;
+            find.exists([name])
+        };
+        if !unless_busy(there).map_err(broken)? {
+            unless_busy(|| db.execute_batch(&format!("BEGIN IMMEDIATE; {tables} COMMIT"))).map_err(broken)?;
+        }
+    }
+    Ok(())
+}
+
+fn make_first_tables(db: &Connection) -> Result<(), OpenError> {
     let version = || unless_busy(|| db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)));
     let broken = |error: rusqlite::Error| OpenError::Unreachable(format!("sqlite: {error}"));
     match version().map_err(broken)? {

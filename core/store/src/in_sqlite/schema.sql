@@ -19,10 +19,6 @@ CREATE INDEX turns_open ON turns (part) WHERE done_ms IS NULL;
 CREATE INDEX turns_done ON turns (done_ms) WHERE done_ms IS NOT NULL;
 CREATE TABLE parts (turn BLOB, field TEXT, value BLOB NOT NULL, PRIMARY KEY (turn, field)) WITHOUT ROWID;
 
-CREATE TABLE items (n INTEGER PRIMARY KEY, session BLOB NOT NULL, item BLOB NOT NULL, at_ms INTEGER NOT NULL);
-CREATE INDEX items_session ON items (session, n);
-CREATE INDEX items_at ON items (at_ms);
-
 CREATE TABLE cursors (what TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE leases (what TEXT PRIMARY KEY, owner TEXT NOT NULL, fence INTEGER NOT NULL, until_ms INTEGER NOT NULL)
   WITHOUT ROWID;

@@ -8,7 +8,7 @@ use std::{
 use contract::StoreDown;
 use rusqlite::{Connection, params};
 
-use super::{Sqlite, id_bytes, int, threads::lock};
+use super::{Sqlite, id_bytes, int, sessions::erase_old, threads::lock};
 use crate::{earliest, now_ms};
 
 /// Rows of one commit, and commits of one sweep and table.
@@ -28,12 +28,8 @@ impl Sqlite {
         let before = |age: Duration| now.saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
         let (done, sessions, traces) = (int(before(keep.done)), int(before(keep.sessions)), before(keep.traces));
         self.in_batches(move |db| forget_turns(db, done)).await?;
-        self.in_batches(move |db| {
-            let mut forget =
-                db.prepare_cached("DELETE FROM items WHERE n IN (SELECT n FROM items WHERE at_ms < ?1 LIMIT ?2)")?;
-            forget.execute(params![sessions, BATCH])
-        })
-        .await?;
+        self.in_batches(move |db| super::approvals::forget(db, done, BATCH)).await?;
+        self.in_batches(move |db| erase_old(db, None, sessions)).await?;
         let oldest = id_bytes(earliest(traces));
         self.in_batches(move |db| forget_trees(db, oldest)).await?;
         let minute = int(traces / 60_000);

@@ -10,10 +10,10 @@ use contract::{
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::{Ownership, Sqlite, id_bytes, id_of, int, sessions, threads::lock};
+use super::{Ownership, Sqlite, approvals, id_bytes, id_of, int, sessions, threads::lock};
 use crate::{
     now_ms,
-    record::{DELIVERY, Fresh, HEAD, Op, REPLY, Row, SAID, dedup_key, ops, state_number},
+    record::{DELIVERY, Fresh, HEAD, Op, REPLY, Row, SAID, WAIT, dedup_key, ops, state_number},
 };
 
 const ANSWERED: u8 = 4;
@@ -60,8 +60,11 @@ impl Turns for Sqlite {
         changes: &[Change],
     ) -> Result<(), ChangeError> {
         let (ops, lane) = (ops(changes)?, session.hash());
-        let made = self.threads.write(move |db| change(db, fence, turn, lane, &ops)).await?;
-        if made { Ok(()) } else { Err(ChangeError::Lost) }
+        match self.threads.write(move |db| change(db, fence, turn, lane, &ops)).await? {
+            Changed::Made => Ok(()),
+            Changed::Lost => Err(ChangeError::Lost),
+            Changed::NotAllowed => Err(ChangeError::NotAllowed),
+        }
     }
 
     async fn cancel(&self, turn: TurnId) -> Result<bool, StoreDown> {
@@ -223,16 +226,39 @@ fn unfinished(db: &Connection, partition: u8) -> rusqlite::Result<Vec<Record>> {
     Ok(records)
 }
 
-/// False when the fence is old or the turn is gone.
-fn change(db: &Connection, fence: Fence, turn: TurnId, lane: [u8; 16], ops: &[Op]) -> rusqlite::Result<bool> {
+enum Changed {
+    Made,
+    /// The fence is old or the turn is gone.
+    Lost,
+    NotAllowed,
+}
+
+fn change(db: &Connection, fence: Fence, turn: TurnId, lane: [u8; 16], ops: &[Op]) -> rusqlite::Result<Changed> {
     let current: i64 = db.prepare_cached("SELECT value FROM fence")?.query_row([], |row| row.get(0))?;
     let mut find = db.prepare_cached("SELECT 1 FROM turns WHERE id = ?1")?;
     if current != int(fence.0) || !find.exists([id_bytes(turn)])? {
-        return Ok(false);
+        return Ok(Changed::Lost);
+    }
+    if !approvals::are_allowed(db, ops)? {
+        return Ok(Changed::NotAllowed);
     }
     let at = At { db, turn, lane, fence };
     ops.iter().try_for_each(|op| at.apply(op))?;
-    Ok(true)
+    Ok(Changed::Made)
+}
+
+/// Puts the turn at the front of its lane; with `parked`, only if it waits for something.
+pub fn unpark(db: &Connection, turn: TurnId, lane: [u8; 16], parked: bool) -> rusqlite::Result<()> {
+    let mut put = db.prepare_cached(
+        "UPDATE turns SET state = 0, merged = NULL, place = coalesce(place,
+           (SELECT coalesce(min(place), 1) - 1 FROM turns WHERE lane = ?2 AND place IS NOT NULL))
+         WHERE id = ?1 AND state < 4 AND (state = 2 OR NOT ?3)",
+    )?;
+    if put.execute(params![id_bytes(turn), lane, parked])? > 0 {
+        let mut over = db.prepare_cached("DELETE FROM parts WHERE turn = ?1 AND field = ?2")?;
+        over.execute(params![id_bytes(turn), WAIT])?;
+    }
+    Ok(())
 }
 
 fn set(db: &Connection, turn: TurnId, field: &str, value: &[u8]) -> rusqlite::Result<()> {
@@ -261,12 +287,9 @@ impl At<'_> {
             ),
             Op::Cancel => self.run("UPDATE turns SET cancelled = 1 WHERE id = ?1", [id]),
             Op::Park { .. } => self.run("UPDATE turns SET state = 2, place = NULL WHERE id = ?1 AND state < 4", [id]),
-            Op::Unpark => self.run(
-                "UPDATE turns SET state = 0, merged = NULL, place = coalesce(place,
-                   (SELECT coalesce(min(place), 1) - 1 FROM turns WHERE lane = ?2 AND place IS NOT NULL))
-                 WHERE id = ?1 AND state < 4",
-                params![id, self.lane],
-            ),
+            Op::Ask { id, until_ms, fixed } => approvals::ask(self.db, id, *until_ms, fixed),
+            Op::Use(id) => approvals::take(self.db, id),
+            Op::Unpark => unpark(self.db, self.turn, self.lane, false),
             Op::Merge(into) => self.run(
                 "UPDATE turns SET state = 3, merged = ?2, place = NULL WHERE id = ?1 AND state < 4",
                 params![id, id_bytes(*into)],
@@ -274,7 +297,7 @@ impl At<'_> {
             Op::Finish => self.run("UPDATE turns SET state = 4, place = NULL WHERE id = ?1 AND state < 5", [id]),
             // Timers are in memory: the one owner reads all of its turns when it starts.
             Op::Due(_) => Ok(()),
-            Op::Remember(item) => sessions::remember(self.db, self.lane, item),
+            Op::Remember(put) => sessions::remember(self.db, put),
             Op::Done { keep_message, keep_reply } => self.done(*keep_message, *keep_reply),
         }
     }

@@ -2,10 +2,13 @@
 // An unwrap here is a fact that does not hold.
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
 mod ground;
 mod make;
 mod memory;
+mod people;
 mod redis_only;
+mod sessions;
 mod sqlite_only;
 mod trees;
 mod turns;
@@ -30,6 +33,12 @@ macro_rules! facts {
 }
 
 facts! {
+    approvals:
+        an_approval_is_asked_once_and_found_as_it_was
+        the_first_answer_wins
+        an_answer_puts_a_parked_turn_at_the_front_of_its_lane
+        a_call_starts_by_what_is_allowed_or_not_at_all
+        what_waits_for_an_answer_is_listed_by_when_it_expires;
     turns:
         what_was_accepted_is_found_as_it_was
         the_same_event_makes_one_turn_however_many_bring_it
@@ -51,11 +60,30 @@ facts! {
         changes_in_any_order_mean_what_the_contract_says
         hostile_text_survives
         what_is_past_its_time_is_swept;
-    memory:
+    sessions:
         a_session_gives_its_newest_items_oldest_first
+        items_behind_a_turn_are_given_alone
         an_item_that_comes_twice_is_kept_once
         a_session_keeps_two_hundred_items
         a_finish_lets_the_session_remember
+        a_place_and_a_person_in_it_have_memories_of_their_own
+        a_new_session_is_current_from_its_turn_on
+        a_turn_that_waited_long_finds_its_own_session
+        a_session_is_resumed_by_its_owner_alone
+        a_session_in_which_nothing_was_said_leaves_the_list
+        sessions_are_listed_by_their_last_use
+        a_place_keeps_a_hundred_sessions
+        changes_of_a_session_are_kept_with_it
+        an_older_summary_changes_nothing
+        an_erased_session_begins_anew_in_its_place
+        silent_sessions_go_by_their_tenant;
+    people:
+        facts_have_numbers_that_stay
+        a_person_keeps_fifty_facts
+        facts_are_told_in_the_space_where_they_were_said
+        who_is_forgotten_leaves_nothing
+        who_is_forgotten_leaves_shared_sessions_to_the_others;
+    memory:
         cursors_are_kept_over_lives
         a_lease_has_one_holder
         a_lease_of_a_dead_process_is_free_at_once;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use contract::{
-    Address, Call, CallId, CallPath, Caller, Code, Digest, Fence, FileRef, Heard, Kind, Message, Node, NodeKind,
-    Opaque, Origin, Platform, Quote, Receipt, Reply, Sender, SessionKey, State, TurnId,
-    records::{Change, Delivery, DeliveryState, Entry, Item, Record, Stores, TurnLine},
+    Address, Call, CallId, CallPath, Caller, Code, Digest, Fence, FileRef, Heard, Kind, MemoryKey, Message, Node,
+    NodeKind, Opaque, Origin, Platform, Quote, Receipt, Reply, Sender, SessionKey, State, TurnId,
+    records::{Change, Delivery, DeliveryState, Entry, Item, Person, Record, Remembered, Stores, TurnLine, Visit},
 };
 use serde_json::Value;
 
@@ -110,6 +110,29 @@ pub fn finish(text: &str, deliveries: Vec<Delivery>) -> Change {
 }
 
 pub const DONE: Change = Change::Done { keep_message: false, keep_reply: false };
+
+/// The turn of a record in the memory of its conversation.
+pub fn visit(record: &Record) -> Visit {
+    Visit {
+        place: MemoryKey::of(&record.session, None),
+        person: Person::of(&record.caller),
+        tenant: record.caller.tenant.clone(),
+        turn: record.id,
+    }
+}
+
+/// A turn of person `who` in `chat` with the memory of the conversation.
+pub fn visit_of(chat: &str, who: &str) -> Visit {
+    let mut record = record(chat, "k");
+    record.caller.sender.id = who.into();
+    visit(&record)
+}
+
+/// What a turn leaves in its session.
+pub fn remembered(visit: &Visit, n: usize) -> Remembered {
+    let item = Item { turn: visit.turn, sender: visit.person.sender.clone(), ..item(n) };
+    Remembered { visit: visit.clone(), item }
+}
 
 pub fn item(n: usize) -> Item {
     Item { turn: TurnId::new(), asked: format!("question {n}"), answered: format!("answer {n}"), ..Item::default() }

@@ -1,57 +1,8 @@
-//! Cases of sessions, cursors and leases.
+//! Cases of cursors and leases.
 
 use std::time::Duration;
 
-use contract::{SessionKey, records::Change};
-
-use crate::{ground::Ground, make::*};
-
-fn session(chat: &str) -> SessionKey {
-    SessionKey::of(&address(chat))
-}
-
-pub async fn a_session_gives_its_newest_items_oldest_first(ground: Ground) {
-    let stores = ground.open("a").await;
-    let items: Vec<_> = (0..5).map(item).collect();
-    for item in &items {
-        stores.sessions.remember(&session("chat"), item).await.unwrap();
-    }
-    assert_eq!(stores.sessions.items(&session("chat"), 3).await.unwrap(), items[2..]);
-    assert!(stores.sessions.items(&session("other"), 3).await.unwrap().is_empty());
-    assert!(stores.sessions.items(&session("chat"), 0).await.unwrap().is_empty());
-    stores.sessions.reset(&session("chat")).await.unwrap();
-    assert!(stores.sessions.items(&session("chat"), 3).await.unwrap().is_empty());
-}
-
-pub async fn an_item_that_comes_twice_is_kept_once(ground: Ground) {
-    let stores = ground.open("a").await;
-    let item = item(1);
-    for _ in 0..2 {
-        stores.sessions.remember(&session("chat"), &item).await.unwrap();
-    }
-    assert_eq!(stores.sessions.items(&session("chat"), 9).await.unwrap(), [item]);
-}
-
-pub async fn a_session_keeps_two_hundred_items(ground: Ground) {
-    let stores = ground.open("a").await;
-    for n in 0..205 {
-        stores.sessions.remember(&session("chat"), &item(n)).await.unwrap();
-    }
-    let kept = stores.sessions.items(&session("chat"), usize::MAX).await.unwrap();
-    assert_eq!((kept.len(), kept[0].asked.as_str()), (200, "question 5"));
-}
-
-pub async fn a_finish_lets_the_session_remember(ground: Ground) {
-    let stores = ground.open("a").await;
-    let record = record("chat", "k");
-    let fence = accepted(&stores, &record).await;
-    let item = item(1);
-    let finish = Change::Finish { reply: contract::Reply::text("x"), deliveries: Vec::new(), item: Some(item.clone()) };
-    for _ in 0..2 {
-        change(&stores, fence, &record, std::slice::from_ref(&finish)).await;
-    }
-    assert_eq!(stores.sessions.items(&record.session, 9).await.unwrap(), [item]);
-}
+use crate::ground::Ground;
 
 pub async fn cursors_are_kept_over_lives(ground: Ground) {
     let first = ground.open("a").await;

@@ -263,13 +263,19 @@ pub async fn hostile_text_survives(ground: Ground) {
         record.message.kind = Kind::Edit { text: text.into() };
         record.caller.tenant = text.into();
         let fence = accepted(&stores, &record).await;
-        let finish = Change::Finish { reply: Reply::text(text), deliveries: Vec::new(), item: Some(item(n)) };
+        let finish = Change::Finish {
+            reply: Reply::text(text),
+            deliveries: Vec::new(),
+            item: Some(Box::new(remembered(&visit(&record), n))),
+        };
         change(&stores, fence, &record, std::slice::from_ref(&finish)).await;
         record.apply(&finish);
         assert_eq!(get(&stores, &record).await, record);
         stores.cursors.save(text, text.as_bytes()).await.unwrap();
         assert_eq!(stores.cursors.load(text).await.unwrap().unwrap(), text.as_bytes());
-        assert_eq!(stores.sessions.items(&record.session, 9).await.unwrap()[0].asked, format!("question {n}"));
+        let session = stores.sessions.current(&visit(&record)).await.unwrap().unwrap();
+        assert_eq!((&*session.tenant, session.turns), (text, 1));
+        assert_eq!(stores.sessions.items(&session, None, 9).await.unwrap()[0].asked, format!("question {n}"));
     }
 }
 

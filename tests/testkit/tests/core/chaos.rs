@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use contract::{Message, Platform, SessionKey, TurnId, Why, reply::DUPLICATE_MARK};
+use contract::{Message, Platform, TurnId, Why, reply::DUPLICATE_MARK};
 use proptest::prelude::*;
 use testkit::{Death, Fault, Gate, Ground, Life, Recorder, Setup, StoreKind, message};
 
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
         let story = format!("{trouble:?}\n{:#?}\n{:?}", self.platform.seen(), self.gate.log());
         let given_up = trouble.faults.iter().filter(|n| matches!(n, 1 | 2)).count() >= 3;
         for (message, id, once) in &self.messages {
-            let items = stores.sessions.items(&SessionKey::of(&message.address), 100).await.unwrap();
+            let items = testkit::remembered(&stores, &message.address).await;
             let here = self.messages.iter().filter(|(other, ..)| other.address == message.address).count();
             assert_eq!(items.len(), here, "one answer each: {story}");
             let runs = self.gate.log().iter().filter(|line| **line == format!("in {id}")).count();

@@ -61,7 +61,7 @@ impl<'a> Case<'a> {
         let turn = life.turn(self.message.clone()).await;
         life.done(turn).await;
         let stores = self.ground.open().await;
-        let items = stores.sessions.items(&SessionKey::of(&self.message.address), 10).await.unwrap();
+        let items = testkit::remembered(&stores, &self.message.address).await;
         let story = format!("{after:#?}\nseen: {:#?}\nremembered: {items:#?}", self.platform.seen());
         assert_eq!(items.len(), 1, "answered once: {story}");
         let ran = self.gate.runs();
