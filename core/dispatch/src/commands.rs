@@ -5,9 +5,11 @@
 //! once the tool is known to be in the caller's view, so reading is a step apart from splitting.
 
 mod bare;
+mod slips;
 mod typed;
 
 pub(crate) use bare::asked;
+pub(crate) use slips::named_well;
 pub(crate) use typed::Typed;
 
 use contract::{Action, Failure, Kind, Locale, Problem, TurnId, failure::PROBLEMS_MAX};
@@ -68,7 +70,14 @@ pub fn of(kind: &Kind) -> Option<Vec<Command>> {
         Kind::Command { name, args } | Kind::Form { name, args } => Some(vec![filled(name, args)]),
         Kind::Press { data } => match data.parse() {
             Ok(Action::Details(of)) => Some(vec![Command::Builtin(Builtin::Details(of))]),
-            Ok(Action::Cancel(_) | Action::TryAgain(_)) | Err(_) => None,
+            Ok(
+                Action::Cancel(_)
+                | Action::TryAgain(_)
+                | Action::Allow(_)
+                | Action::AllowSession(_)
+                | Action::Deny(_),
+            )
+            | Err(_) => None,
         },
         Kind::Reaction { .. } => None,
     }
@@ -223,7 +232,9 @@ pub fn arguments(tool: &str, rest: &str, parameters: &Value, usage: &str) -> Res
         return Ok(Value::Object(Map::new()));
     }
     if rest.starts_with('{') {
-        return tools::args::parse_json(rest).map_err(|failure| Failure { usage: Some(usage.to_owned()), ..failure });
+        let args =
+            tools::args::parse_json(rest).map_err(|failure| Failure { usage: Some(usage.to_owned()), ..failure })?;
+        return named_well(tool, args, parameters, usage);
     }
     Filling::new(tool, parameters, usage).fill(&words(rest))
 }
@@ -292,8 +303,7 @@ struct Filling<'a> {
     tool: &'a str,
     usage: &'a str,
     properties: Option<&'a Map<String, Value>>,
-    /// The schema says itself that any argument may be given.
-    is_open: bool,
+    parameters: &'a Value,
     required: Vec<&'a str>,
     args: Map<String, Value>,
     problems: Vec<Problem>,
@@ -307,7 +317,7 @@ impl<'a> Filling<'a> {
             tool,
             usage,
             properties: parameters.get("properties").and_then(Value::as_object),
-            is_open: parameters.get("additionalProperties").is_some_and(|more| more == &Value::Bool(true)),
+            parameters,
             required: required.map(|r| r.iter().filter_map(Value::as_str).collect()).unwrap_or_default(),
             args: Map::new(),
             problems: Vec::new(),
@@ -341,26 +351,14 @@ impl<'a> Filling<'a> {
                     object.insert(inner.to_owned(), value);
                 }
             }
-            None if let Some(near) = self.meant(key, known) => self.unknown(key, near, &word.value),
+            None if let Some(near) = slips::meant(self.parameters, key) => {
+                self.problem(key, slips::NO_SUCH_FIELD, &word.value, Some(slips::did_you_mean(near)));
+            }
             None if self.args.contains_key(key) => self.problem(key, "the argument once", &word.value, None),
             None => {
                 self.args.insert(key.to_owned(), value);
             }
         }
-    }
-
-    /// The argument that a name which is none probably means. In one or two letters there is nothing to mistype.
-    fn meant(&self, key: &str, known: bool) -> Option<&'a str> {
-        if key.chars().count() < 3 {
-            return None;
-        }
-        let names = self.properties.filter(|_| !known && !self.is_open)?.keys();
-        contract::text::nearest(key, names.map(String::as_str))
-    }
-
-    fn unknown(&mut self, key: &str, near: &str, got: &str) {
-        let expected = "no such field";
-        self.problem(key, expected, got, Some(format!("did you mean '{near}'?")));
     }
 
     fn positional(&mut self, word: &Word) {

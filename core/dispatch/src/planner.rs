@@ -177,7 +177,10 @@ pub(crate) fn arguments(tool: &Tool, command: &Command) -> Result<Value, Failure
     let parameters = &tool.spec.parameters;
     match command {
         Command::Tool { rest, .. } => commands::arguments(&tool.name, rest, parameters, &tool.usage()),
-        Command::Filled { args, .. } => Ok(Value::Object(commands::nested(args, parameters))),
+        Command::Filled { args, .. } => {
+            let args = Value::Object(commands::nested(args, parameters));
+            commands::named_well(&tool.name, args, parameters, &tool.usage())
+        }
         Command::Builtin(_) => Ok(Value::Null),
     }
 }

@@ -94,6 +94,8 @@ fn a_slip_in_a_name_is_told_and_passed_on_only_where_any_name_is_taken() {
     assert_eq!(args("Paris note zone=3").unwrap()["zone"], json!("3"));
     let open = json!({"additionalProperties": true, "properties": {"days": {"type": "integer"}}});
     assert_eq!(arguments("t", "day=3", &open, "/t").unwrap(), json!({"day": "3"}));
+    let as_json = args(r#"{"city": "a", "nota": "b"}"#).unwrap_err();
+    assert_eq!((as_json.problems[0].path.as_str(), as_json.usage.as_deref()), ("nota", Some("/t city note")));
 }
 
 #[test]
