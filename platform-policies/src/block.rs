@@ -6,7 +6,7 @@ use contract::{Address, Locale, records::By, text};
 
 use crate::{
     Deliver, ExecutionMode, PolicyLayer,
-    manner::{Detail, Gate, Mentions},
+    manner::{Detail, Gate, Mentions, Sessions},
     names::{Names, Takes},
     reader::Reader,
     rules::{
@@ -18,8 +18,19 @@ use crate::{
 };
 
 /// The keys that [`read`] understands.
-pub(crate) const KEYS: [&str; 10] =
-    ["toolsets", "tools", "permissions", "approve", "only", "approvers", "approval", "limits", "gating", "replies"];
+pub(crate) const KEYS: [&str; 11] = [
+    "toolsets",
+    "tools",
+    "permissions",
+    "approve",
+    "only",
+    "approvers",
+    "approval",
+    "limits",
+    "gating",
+    "replies",
+    "sessions",
+];
 
 /// A block of `layer` from those of `fields` that are [`KEYS`].
 pub(crate) fn read(
@@ -40,9 +51,10 @@ pub(crate) fn read(
             "only" => only(reader, names, &mut block, tree),
             "approvers" => block.approvers = approvers(reader, names, tree),
             "approval" => block.approval = approval(reader, tree),
-            "limits" => block.limits = limits(reader, tree),
+            "limits" => block.limits = limits(reader, layer, tree),
             "gating" => block.gating = gating(reader, names, tree),
             "replies" => block.replies = replies(reader, tree),
+            "sessions" => block.sessions = reader.word(tree, "sessions", &SESSIONS),
             _ => {}
         }
     }
@@ -195,7 +207,10 @@ fn approval(reader: &mut Reader, tree: &Node) -> SomeApproval {
     approval
 }
 
-fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
+/// Whose memory a session is.
+const SESSIONS: [(&str, Sessions); 2] = [("conversation", Sessions::Conversation), ("person", Sessions::Person)];
+
+fn limits(reader: &mut Reader, layer: PolicyLayer, tree: &Node) -> SomeLimits {
     let known = [
         "model_steps",
         "calls_per_turn",
@@ -205,6 +220,7 @@ fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
         "result_chars",
         "messages_per_reply",
         "messages_per_minute",
+        "sessions_kept",
         "execution_mode",
     ];
     let modes = [("parallel", ExecutionMode::Parallel), ("sequential", ExecutionMode::Sequential)];
@@ -219,6 +235,13 @@ fn limits(reader: &mut Reader, tree: &Node) -> SomeLimits {
             "result_chars" => limits.result_chars = reader.count(value, &key.name),
             "messages_per_reply" => limits.messages_per_reply = reader.count(value, &key.name),
             "messages_per_minute" => limits.messages_per_minute = reader.count(value, &key.name),
+            "sessions_kept" if matches!(layer, PolicyLayer::Platform | PolicyLayer::Tenant) => {
+                limits.sessions_kept = duration(reader, value, &key.name);
+            }
+            "sessions_kept" => {
+                let hint = "one for the platform or the tenant".to_owned();
+                reader.error(key.at, "'sessions_kept' cannot stand in a rule for some".to_owned(), Some(hint));
+            }
             _ => limits.execution_mode = reader.word(value, &key.name, &modes),
         }
     }

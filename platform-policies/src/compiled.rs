@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use contract::{Caller, Platform};
+use contract::{
+    Caller, Platform,
+    records::{Retained, Retention},
+};
 
 use crate::{
     Limits, Manner, Rights, Rule, ToolSet,
@@ -192,6 +195,19 @@ impl Compiled {
         }
     }
 
+    /// How long platforms and tenants keep silent sessions, where they say so.
+    pub fn retention(&self) -> Retention {
+        let platforms = Platform::ALL.iter().zip(&self.platforms).filter_map(|(platform, rules)| {
+            let keep = rules.as_ref()?.own.block.limits.sessions_kept?;
+            Some(Retained { platform: Some(*platform), tenant: None, keep })
+        });
+        let tenants = self.tenants.iter().filter_map(|bound| {
+            let keep = bound.rules.own.block.limits.sessions_kept?;
+            Some(Retained { platform: None, tenant: Some(bound.tenant.name.clone()), keep })
+        });
+        Retention(platforms.chain(tenants).collect())
+    }
+
     /// The manner of the narrowest rule that speaks, key by key; of two equally narrow ones the later in its file.
     pub fn manner(&self, caller: &Caller) -> Manner {
         let mut manner = Manner::default();
@@ -209,6 +225,7 @@ impl Compiled {
             to.private_errors = from.private_errors.unwrap_or(to.private_errors);
             to.mentions = from.mentions.unwrap_or(to.mentions);
             to.locale = from.locale.unwrap_or(to.locale);
+            manner.sessions = block.sessions.unwrap_or(manner.sessions);
         }
         manner
     }

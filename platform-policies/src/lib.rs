@@ -25,7 +25,9 @@ mod when;
 pub use approval::{Approvers, Deliver, Manner as AsksHow, Need};
 pub use compiled::{Compiled, ToolFacts};
 pub use load::{Loaded, Policies};
-pub use manner::{Admission, Detail, ExecutionMode, Gate, Gating, Hearing, Limits, Manner, Mentions, Replies};
+pub use manner::{
+    Admission, Detail, ExecutionMode, Gate, Gating, Hearing, Limits, Manner, Mentions, Replies, Sessions,
+};
 pub use permit::{Permit, Rights, permit, permit_in};
 pub use set::ToolSet;
 pub use source::Source;

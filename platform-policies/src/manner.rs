@@ -50,6 +50,17 @@ pub enum ExecutionMode {
 pub struct Manner {
     pub gating: Gating,
     pub replies: Replies,
+    pub sessions: Sessions,
+}
+
+/// Whose memory a session is, where several people speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sessions {
+    /// All who speak in a conversation share one.
+    #[default]
+    Conversation,
+    /// Each person in it has one of their own.
+    Person,
 }
 
 /// Whose messages are for us.

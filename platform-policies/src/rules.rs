@@ -6,7 +6,7 @@ use contract::{Caller, Finding, Locale, Platform, records::By};
 
 use crate::{
     Deliver, ExecutionMode, PolicyLayer, Rule, ToolFacts,
-    manner::{Detail, Gate, Mentions},
+    manner::{Detail, Gate, Mentions, Sessions},
     when::When,
 };
 
@@ -128,6 +128,7 @@ pub(crate) struct Block {
     pub limits: SomeLimits,
     pub gating: SomeGating,
     pub replies: SomeReplies,
+    pub sessions: Option<Sessions>,
 }
 
 impl Block {
@@ -145,6 +146,7 @@ impl Block {
             limits: SomeLimits::default(),
             gating: SomeGating::default(),
             replies: SomeReplies::default(),
+            sessions: None,
         }
     }
 }
@@ -160,6 +162,8 @@ pub(crate) struct SomeLimits {
     pub result_chars: Option<u32>,
     pub messages_per_reply: Option<u32>,
     pub messages_per_minute: Option<u32>,
+    /// Of a platform or a tenant as a whole.
+    pub sessions_kept: Option<std::time::Duration>,
     pub execution_mode: Option<ExecutionMode>,
 }
 
@@ -177,6 +181,7 @@ impl SomeLimits {
         least(&mut self.result_chars, other.result_chars);
         least(&mut self.messages_per_reply, other.messages_per_reply);
         least(&mut self.messages_per_minute, other.messages_per_minute);
+        least(&mut self.sessions_kept, other.sessions_kept);
         least(&mut self.execution_mode, other.execution_mode);
     }
 }

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
+use contract::Platform;
 use expect_test::expect;
-use policies::{Admission, ExecutionMode, Gate, Hearing, Limits};
+use policies::{Admission, ExecutionMode, Gate, Hearing, Limits, Sessions};
 
-use crate::{caller, compile};
+use crate::{caller, compile, lines, tools, try_compile};
 
 const LAYERS: &str = r#"
 # slack.yaml
@@ -61,6 +62,7 @@ fn manner_takes_the_narrowest_that_speaks() {
                 },
                 locale: None,
             },
+            sessions: Conversation,
         }
     "#]]
     .assert_debug_eq(&policies.manner(&caller("slack id:U1 channel:C1 tenant:acme")));
@@ -111,4 +113,39 @@ fn messages_in_a_minute_are_the_least_of_all_layers() {
     );
     let least = |who| policies.limits(&caller(who)).messages_per_minute;
     assert_eq!([least("web"), least("web id:U1"), least("web id:U2"), least("slack")], [30, 30, 5, 60]);
+}
+
+#[test]
+fn a_session_is_of_the_conversation_or_of_each_person_and_kept_as_long_as_its_tenant_says() {
+    let policies = compile(
+        r#"
+# slack.yaml
+platform: slack
+limits: { sessions_kept: 90d }
+names: { support: "channel:C1" }
+conversations: { support: { sessions: person } }
+# tenants.yaml
+tenant_rules:
+  acme: { match: [{ platform: slack, space: T1 }], limits: { sessions_kept: 30d } }
+"#,
+    );
+    let of = |who| policies.manner(&caller(who)).sessions;
+    assert_eq!((of("slack"), of("slack channel:C1")), (Sessions::Conversation, Sessions::Person));
+    let kept: Vec<_> = policies.retention().0.into_iter().map(|r| (r.platform, r.tenant, r.keep.as_secs())).collect();
+    let days = |days: u64| days * 86_400;
+    assert_eq!(kept, [(Some(Platform::Slack), None, days(90)), (None, Some("acme".to_owned()), days(30))]);
+    let wrong = |text| match try_compile(text, &tools()) {
+        Err(errors) => lines(&errors),
+        Ok(_) => panic!("it is taken"),
+    };
+    expect![[r#"
+        slack.yaml:4:39: 'sessions_kept' cannot stand in a rule for some: one for the platform or the tenant
+    "#]]
+    .assert_eq(&wrong(
+        "# slack.yaml\nplatform: slack\nnames: { support: 'channel:C1' }\nconversations: { support: { limits: { sessions_kept: 1d } } }\n",
+    ));
+    expect![[r#"
+        slack.yaml:3:11: 'sessions' does not know 'people': one of conversation, person
+    "#]]
+    .assert_eq(&wrong("# slack.yaml\nplatform: slack\nsessions: people\n"));
 }

@@ -245,9 +245,24 @@ pub trait Sessions: Send + Sync {
     async fn retain(&self, retention: &Retention) -> Result<u64, StoreDown>;
 }
 
-/// How long silent sessions are kept, by tenant; those that none of it names are kept as long as the store keeps any.
+/// How long silent sessions are kept; those that nothing of it concerns are kept as long as the store keeps any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retention(pub Vec<(String, Duration)>);
+pub struct Retention(pub Vec<Retained>);
+
+/// How long silent sessions of a platform, or of a tenant, are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retained {
+    pub platform: Option<Platform>,
+    pub tenant: Option<String>,
+    pub keep: Duration,
+}
+
+impl Retained {
+    pub fn concerns(&self, session: &Session) -> bool {
+        self.platform.is_none_or(|platform| platform == session.owner.platform)
+            && self.tenant.as_ref().is_none_or(|tenant| *tenant == session.tenant)
+    }
+}
 
 /// Something that a person asked to keep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use contract::{
     Address, Caller, MemoryKey, SessionKey, TurnId,
     records::{Item, Person, Record, Session, SessionId, Visit},
 };
-use policies::{Compiled, Rights};
+use policies::{Compiled, Rights, Sessions};
 use tokio_util::sync::CancellationToken;
 
 use super::window;
@@ -76,8 +76,9 @@ async fn current(inner: &Inner, visit: &Visit) -> Option<Session> {
 }
 
 /// Whose turn it is and where: each person has a memory of their own where policy says so.
-pub(crate) fn visit(_policies: &Compiled, caller: &Caller, address: &Address, turn: TurnId) -> Visit {
-    let place = MemoryKey::of(&SessionKey::of(address), None);
+pub(crate) fn visit(policies: &Compiled, caller: &Caller, address: &Address, turn: TurnId) -> Visit {
+    let person = (policies.manner(caller).sessions == Sessions::Person).then_some(&*caller.sender.id);
+    let place = MemoryKey::of(&SessionKey::of(address), person);
     Visit { place, person: Person::of(caller), tenant: caller.tenant.clone(), turn }
 }
 

@@ -5,7 +5,7 @@ use contract::{
     Digest, MemoryKey, StoreDown, TurnId,
     ids::PARTITIONS,
     records::{
-        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retention, SESSIONS_MAX, SWITCHES_MAX, Session, SessionChange,
+        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retained, Retention, SESSIONS_MAX, SWITCHES_MAX, Session, SessionChange,
         SessionId, SessionQuery, Sessions, Visit,
     },
 };
@@ -146,9 +146,8 @@ impl Sessions for Redis {
     async fn retain(&self, retention: &Retention) -> Result<u64, StoreDown> {
         let mut erased = 0;
         for partition in 0..PARTITIONS {
-            for (tenant, keep) in &retention.0 {
-                let before = now_ms().saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
-                erased += self.erase_old(partition, tenant, before).await?;
+            for retained in &retention.0 {
+                erased += self.erase_old(partition, retained).await?;
             }
         }
         Ok(erased)
@@ -244,11 +243,12 @@ impl Redis {
         Ok(ids.iter().filter_map(|id| Some((partition, id.parse().ok()?))).collect())
     }
 
-    async fn erase_old(&self, partition: u8, tenant: &str, before_ms: u64) -> Result<u64, StoreDown> {
+    async fn erase_old(&self, partition: u8, retained: &Retained) -> Result<u64, StoreDown> {
+        let before_ms = now_ms().saturating_sub(u64::try_from(retained.keep.as_millis()).unwrap_or(u64::MAX));
         let mut erased = 0;
         for ids in self.ids_before(partition, before_ms).await?.chunks(CHUNK) {
             for session in self.sessions_in(ids).await? {
-                if session.tenant == tenant && session.used_ms < before_ms && self.erase(&session).await? {
+                if retained.concerns(&session) && session.used_ms < before_ms && self.erase(&session).await? {
                     erased += 1;
                 }
             }

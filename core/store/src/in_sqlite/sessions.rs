@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use contract::{
     Digest, StoreDown, TurnId,
     records::{
-        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retention, SESSIONS_MAX, SWITCHES_MAX, Session, SessionChange,
+        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retained, Retention, SESSIONS_MAX, SWITCHES_MAX, Session, SessionChange,
         SessionId, SessionQuery, Sessions, Visit,
     },
 };
@@ -124,11 +124,11 @@ impl Sessions for Sqlite {
 
     async fn retain(&self, retention: &Retention) -> Result<u64, StoreDown> {
         let mut erased = 0;
-        for (tenant, keep) in &retention.0 {
+        for Retained { platform, tenant, keep } in &retention.0 {
             let before = int(now_ms().saturating_sub(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX)));
             loop {
-                let tenant = tenant.clone();
-                let batch = self.threads.write(move |db| erase_old(db, Some(&tenant), before)).await?;
+                let of = (platform.map(|platform| platform.as_str()), tenant.clone());
+                let batch = self.threads.write(move |db| erase_old(db, of.0, of.1.as_deref(), before)).await?;
                 erased += u64::try_from(batch).unwrap_or(0);
                 if batch < BATCH {
                     break;
@@ -316,12 +316,18 @@ pub fn erase(db: &Connection, id: [u8; 16]) -> rusqlite::Result<bool> {
     Ok(db.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id])? > 0)
 }
 
-/// Sessions that were not used since then, at most [`BATCH`] of them; of one tenant or of all.
-pub fn erase_old(db: &Connection, tenant: Option<&str>, before_ms: i64) -> rusqlite::Result<usize> {
+/// Sessions that were not used since then, at most [`BATCH`] of them; of one platform or tenant or of all.
+pub fn erase_old(
+    db: &Connection,
+    platform: Option<&str>,
+    tenant: Option<&str>,
+    before_ms: i64,
+) -> rusqlite::Result<usize> {
     let mut old = db.prepare_cached(
-        "SELECT id FROM sessions WHERE used_ms < ?1 AND tenant = coalesce(?2, tenant) ORDER BY used_ms LIMIT ?3",
+        "SELECT id FROM sessions WHERE used_ms < ?1 AND tenant = coalesce(?2, tenant)
+         AND platform = coalesce(?3, platform) ORDER BY used_ms LIMIT ?4",
     )?;
-    let old = old.query_map(params![before_ms, tenant, BATCH as i64], |row| row.get(0))?;
+    let old = old.query_map(params![before_ms, tenant, platform, BATCH as i64], |row| row.get(0))?;
     let old = old.collect::<Result<Vec<[u8; 16]>, _>>()?;
     for id in &old {
         erase(db, *id)?;

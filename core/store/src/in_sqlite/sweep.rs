@@ -29,7 +29,7 @@ impl Sqlite {
         let (done, sessions, traces) = (int(before(keep.done)), int(before(keep.sessions)), before(keep.traces));
         self.in_batches(move |db| forget_turns(db, done)).await?;
         self.in_batches(move |db| super::approvals::forget(db, done, BATCH)).await?;
-        self.in_batches(move |db| erase_old(db, None, sessions)).await?;
+        self.in_batches(move |db| erase_old(db, None, None, sessions)).await?;
         let oldest = id_bytes(earliest(traces));
         self.in_batches(move |db| forget_trees(db, oldest)).await?;
         let minute = int(traces / 60_000);

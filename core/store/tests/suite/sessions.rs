@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::{
     Digest, MemoryKey, TurnId,
     records::{
-        ALLOWED_MAX, Change, ITEMS_MAX, Retention, SESSIONS_MAX, Session, SessionChange, SessionQuery, Stores, Visit,
+        ALLOWED_MAX, Change, ITEMS_MAX, Retained, Retention, SESSIONS_MAX, Session, SessionChange, SessionQuery, Stores, Visit,
     },
 };
 
@@ -260,9 +260,12 @@ pub async fn silent_sessions_go_by_their_tenant(ground: Ground) {
     two.tenant = "finance".into();
     let (one, two) = (say(&stores, &one, 1).await, say(&stores, &two, 2).await);
     tokio::time::sleep(Duration::from_millis(20)).await;
-    let keep = |keep: Duration| Retention(vec![("finance".to_owned(), keep)]);
+    let keep = |keep| Retention(vec![Retained { platform: None, tenant: Some("finance".to_owned()), keep }]);
     assert_eq!(stores.sessions.retain(&keep(Duration::from_secs(60))).await.unwrap(), 0);
     assert_eq!(stores.sessions.retain(&keep(Duration::from_millis(5))).await.unwrap(), 1);
     assert!(stores.sessions.get(one.id).await.unwrap().is_some());
     assert_eq!(stores.sessions.get(two.id).await.unwrap(), None);
+    let of = |platform| Retained { platform: Some(platform), tenant: None, keep: Duration::from_millis(5) };
+    assert_eq!(stores.sessions.retain(&Retention(vec![of(contract::Platform::Slack)])).await.unwrap(), 0);
+    assert_eq!(stores.sessions.retain(&Retention(vec![of(contract::Platform::Telegram)])).await.unwrap(), 1);
 }
