@@ -104,6 +104,14 @@ pub fn clock(at_ms: u64) -> String {
         .map_or_else(|| "an unknown time".into(), |t| t.strftime("%H:%M:%S UTC").to_string())
 }
 
+/// `2026-11-30 12:03 UTC` of a time in milliseconds since 1970.
+pub fn moment(at_ms: u64) -> String {
+    i64::try_from(at_ms)
+        .ok()
+        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
+        .map_or_else(|| "an unknown time".into(), |t| t.strftime("%Y-%m-%d %H:%M UTC").to_string())
+}
+
 fn default_hint(failure: &Failure) -> &'static str {
     match failure.code {
         Code::ArgsInvalid | Code::ArgsUnreadable | Code::InputRefused => "correct it and send it again",

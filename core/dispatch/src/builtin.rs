@@ -6,10 +6,11 @@ use contract::{Content, Locale, Node, TurnId, seams::Condition};
 use words::{Line, line};
 
 use crate::{
+    approval,
     commands::{BUILTINS, Builtin, Typed},
     gateway::Inner,
     planner::TurnView,
-    say,
+    say, session,
     signals::same_person,
     tree,
 };
@@ -27,10 +28,23 @@ impl Desk {
             Builtin::Help => text(self.typed(help(turn), turn)),
             Builtin::Tools(word) => text(self.typed(tools(turn, word), turn)),
             Builtin::Stop => text(line(Line::NothingOfYours, turn.locale)),
-            Builtin::New => new(&inner, turn).await,
             Builtin::Status => text(status(&inner, turn)),
             Builtin::Trace(reference) => trace(&inner, turn, reference).await,
             Builtin::Details(of) => trace(&inner, turn, &of.to_string()).await,
+            Builtin::Approvals => text(approvals(&inner, turn).await),
+            // Alone they are answered when they are accepted; these are among others.
+            Builtin::Approve(_) | Builtin::Deny(_) => {
+                let (caller, at) = (turn.caller, &turn.record.message.address);
+                let said = approval::typed(&inner, caller, at, builtin).await;
+                let said = said.unwrap_or_else(|_| "I cannot take messages at present".to_owned());
+                text(say::escape(&words::signal(&said, turn.locale)))
+            }
+            Builtin::New
+            | Builtin::Mount(_)
+            | Builtin::Sessions
+            | Builtin::Resume(_)
+            | Builtin::Keep(_)
+            | Builtin::Forget(_) => session::answer(&inner, builtin, turn).await,
         }
     }
 
@@ -45,6 +59,18 @@ impl Desk {
     }
 }
 
+/// Those that this person may answer here, or asked for.
+async fn approvals(inner: &std::sync::Arc<Inner>, turn: &TurnView<'_>) -> String {
+    let all = inner.stores.approvals.open_approvals(approval::OPEN_MAX).await.unwrap_or_default();
+    let theirs = |approval: &contract::records::Approval| {
+        approval::concerns(inner, approval, turn.caller, &turn.record.message.address)
+    };
+    approval::listed(&all.into_iter().filter(theirs).take(APPROVALS_SHOWN).collect::<Vec<_>>(), turn.locale)
+}
+
+/// Most lines of `/approvals`.
+const APPROVALS_SHOWN: usize = 20;
+
 fn text(markdown: String) -> Vec<Content> {
     vec![Content::Text(markdown)]
 }
@@ -54,7 +80,7 @@ fn start(turn: &TurnView<'_>) -> String {
 }
 
 fn help(turn: &TurnView<'_>) -> String {
-    let list = turn.snapshot.list(turn.caller);
+    let list = turn.list();
     let mut out = format!("{}\n\n", line(Line::HowToWrite, turn.locale));
     let shown = list.tools.iter().take(8);
     for tool in shown {
@@ -70,7 +96,7 @@ fn help(turn: &TurnView<'_>) -> String {
         _ => {}
     }
     out.push_str(&format!("\n{}\n\n", line(Line::OfMyself, turn.locale)));
-    for (name, help) in BUILTINS.iter().take(6) {
+    for (name, help) in BUILTINS.iter().filter(|(name, _)| *name != "start") {
         out.push_str(&format!("- /{name} — {}\n", say::escape(&builtins_help(name, help, turn.locale))));
     }
     out
@@ -81,7 +107,7 @@ fn builtins_help(name: &str, english: &str, locale: Locale) -> String {
 }
 
 fn tools(turn: &TurnView<'_>, word: &str) -> String {
-    let list = turn.snapshot.list(turn.caller);
+    let list = turn.list();
     let word = word.to_lowercase();
     let fits = |tool: &&std::sync::Arc<tools::Tool>| {
         [&*tool.name, &*tool.spec.toolset, &tool.spec.description].iter().any(|t| t.to_lowercase().contains(&word))
@@ -98,17 +124,6 @@ fn tools(turn: &TurnView<'_>, word: &str) -> String {
         true if word.is_empty() => line(Line::NoTools, turn.locale),
         true => words::no_tool_matches(&contract::text::one_line(&word, 40).replace('`', "'"), turn.locale),
         false => out,
-    }
-}
-
-async fn new(inner: &Inner, turn: &TurnView<'_>) -> Vec<Content> {
-    match inner.stores.sessions.begin(&turn.cx.here.visit).await {
-        Ok(_) => text(line(Line::NewConversation, turn.locale)),
-        Err(error) => {
-            let failure = contract::Failure::new(contract::Code::Store, "the conversation could not be reset just now")
-                .cause(contract::Private::new(error.to_string()));
-            vec![Content::Notice(contract::Notice::of(&failure, None, Some(turn.record.id)))]
-        }
     }
 }
 

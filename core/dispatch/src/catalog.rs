@@ -7,10 +7,10 @@ use contract::{Address, Caller, Catalog, Choice, Menu, Origin, Problem, Sender, 
 use serde_json::{Map, Value};
 
 use crate::{
-    commands::{self, BUILTINS},
+    commands::{self, BUILTINS, parameters_of_builtin},
     gate,
     gateway::Inner,
-    snapshot::parameters_of_builtin,
+    session,
 };
 
 /// Most choices that a platform shows.
@@ -27,7 +27,8 @@ impl Catalog for Inner {
     }
 
     fn menu(&self, who: &Caller) -> Arc<Menu> {
-        self.snapshot.load().list(who).menu.clone()
+        let snapshot = self.snapshot.load();
+        snapshot.list_in(who, session::known_mount(self, &snapshot, who).as_ref()).menu.clone()
     }
 
     fn check(&self, who: &Caller, command: &str, filled: &Map<String, Value>) -> Result<(), Vec<Problem>> {
@@ -36,7 +37,8 @@ impl Catalog for Inner {
         }
         let snapshot = self.snapshot.load();
         // What the caller cannot use is refused by the one gate, in its words.
-        let Some(tool) = snapshot.resolve(who, command) else { return Ok(()) };
+        let mounted = session::known_mount(self, &snapshot, who);
+        let Some(tool) = snapshot.resolve_in(who, mounted.as_ref(), command) else { return Ok(()) };
         let args = commands::nested(filled, &tool.spec.parameters);
         tool.prepare(Value::Object(args)).map(|_| ()).map_err(|failure| failure.problems)
     }
@@ -48,7 +50,8 @@ impl Catalog for Inner {
             return tokio::time::timeout(KNOWN_IN, finding).await.unwrap_or_default();
         }
         let snapshot = self.snapshot.load();
-        let Some(tool) = snapshot.resolve(who, command) else { return Vec::new() };
+        let mounted = session::known_mount(self, &snapshot, who);
+        let Some(tool) = snapshot.resolve_in(who, mounted.as_ref(), command) else { return Vec::new() };
         let schema = schema_of(&tool.spec.parameters, field);
         let values = schema.map(values).unwrap_or_default();
         fitting(values.into_iter().map(|text| Choice { label: text.clone(), value: text }), &typed)

@@ -5,14 +5,17 @@
 //! once the tool is known to be in the caller's view, so reading is a step apart from splitting.
 
 mod bare;
+mod builtins;
 mod slips;
 mod typed;
 
 pub(crate) use bare::asked;
+pub(crate) use builtins::parameters as parameters_of_builtin;
+pub use builtins::{BUILTINS, Builtin};
 pub(crate) use slips::named_well;
 pub(crate) use typed::Typed;
 
-use contract::{Action, Failure, Kind, Locale, Problem, TurnId, failure::PROBLEMS_MAX};
+use contract::{Action, Failure, Kind, Locale, Problem, failure::PROBLEMS_MAX};
 use serde_json::{Map, Value};
 use words::{Line, line};
 
@@ -32,37 +35,6 @@ pub enum Command {
     },
 }
 
-/// What the gateway answers itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Builtin {
-    Start,
-    Help,
-    Tools(String),
-    Trace(String),
-    Stop,
-    New,
-    Status,
-    /// A press of Details.
-    Details(TurnId),
-}
-
-impl Builtin {
-    /// Whether its answer is for the one who asked alone, where a platform can do that.
-    pub fn is_private(&self) -> bool {
-        match self {
-            Self::Start
-            | Self::Help
-            | Self::Tools(_)
-            | Self::Trace(_)
-            | Self::Stop
-            | Self::Status
-            | Self::Details(_) => true,
-            // It concerns everybody in the conversation.
-            Self::New => false,
-        }
-    }
-}
-
 /// The commands that something a person did stands for, or nothing when it is free text.
 pub fn of(kind: &Kind) -> Option<Vec<Command>> {
     match kind {
@@ -71,11 +43,7 @@ pub fn of(kind: &Kind) -> Option<Vec<Command>> {
         Kind::Press { data } => match data.parse() {
             Ok(Action::Details(of)) => Some(vec![Command::Builtin(Builtin::Details(of))]),
             Ok(
-                Action::Cancel(_)
-                | Action::TryAgain(_)
-                | Action::Allow(_)
-                | Action::AllowSession(_)
-                | Action::Deny(_),
+                Action::Cancel(_) | Action::TryAgain(_) | Action::Allow(_) | Action::AllowSession(_) | Action::Deny(_),
             )
             | Err(_) => None,
         },
@@ -84,17 +52,8 @@ pub fn of(kind: &Kind) -> Option<Vec<Command>> {
 }
 
 fn filled(name: &str, args: &Map<String, Value>) -> Command {
-    let word = |key: &str| match args.get(key) {
-        Some(Value::String(text)) => text.trim().to_owned(),
-        Some(Value::Null) | None => String::new(),
-        Some(value) => value.to_string(),
-    };
-    match command(name.to_ascii_lowercase(), "") {
-        Command::Builtin(Builtin::Tools(_)) => Command::Builtin(Builtin::Tools(word("word"))),
-        Command::Builtin(Builtin::Trace(_)) => Command::Builtin(Builtin::Trace(word("reference"))),
-        builtin @ Command::Builtin(_) => builtin,
-        Command::Tool { name, .. } | Command::Filled { name, .. } => Command::Filled { name, args: args.clone() },
-    }
+    let name = name.to_ascii_lowercase();
+    builtins::filled(&name, args).unwrap_or_else(|| Command::Filled { name, args: args.clone() })
 }
 
 /// Arguments by name as an object: `range.start` is the field `start` of `range`, unless the tool has a parameter of
@@ -120,17 +79,6 @@ pub fn nested(args: &Map<String, Value>, parameters: &Value) -> Map<String, Valu
     }
     object
 }
-
-/// Name and one line of help for each built-in, in the order in which people are shown them.
-pub const BUILTINS: [(&str, &str); 7] = [
-    ("help", "what can be done here"),
-    ("tools", "the tools that you can use here; /tools WORD narrows it"),
-    ("trace", "what happened in a request: /trace REF"),
-    ("stop", "stop what is running for you"),
-    ("new", "start a new conversation, forgetting this one"),
-    ("status", "what is running and how the gateway fares"),
-    ("start", "the first words"),
-];
 
 /// The commands of a message, or nothing when it is free text.
 pub fn read(text: &str) -> Option<Vec<Command>> {
@@ -165,17 +113,10 @@ fn read_by<'t>(text: &'t str, head: impl Fn(&'t str) -> Option<(String, &'t str)
 }
 
 fn command(name: String, rest: &str) -> Command {
-    let builtin = match name.as_str() {
-        "start" => Builtin::Start,
-        "help" => Builtin::Help,
-        "tools" => Builtin::Tools(rest.to_owned()),
-        "trace" => Builtin::Trace(rest.to_owned()),
-        "stop" => Builtin::Stop,
-        "new" => Builtin::New,
-        "status" => Builtin::Status,
-        _ => return Command::Tool { name, rest: rest.to_owned() },
-    };
-    Command::Builtin(builtin)
+    match Builtin::named(&name, rest) {
+        Some(builtin) => Command::Builtin(builtin),
+        None => Command::Tool { name, rest: rest.to_owned() },
+    }
 }
 
 /// `/name` and the rest of the line; `/path/like/this` is not a command.

@@ -17,7 +17,7 @@ use crate::{
     commands::{self, Command},
     reason::Thread,
     say, show,
-    snapshot::Snapshot,
+    snapshot::{Snapshot, ToolList},
 };
 
 /// What a planner sees of a turn.
@@ -32,6 +32,13 @@ pub(crate) struct TurnView<'a> {
     pub plan: &'a [ModelStep],
     /// How each call of each step ended, in the order of the calls.
     pub steps: &'a [Vec<Outcome>],
+}
+
+impl TurnView<'_> {
+    /// The tools of the one who asks, in this session.
+    pub fn list(&self) -> Arc<ToolList> {
+        self.snapshot.list_in(self.caller, self.cx.here.mounted.as_ref())
+    }
 }
 
 /// A call as planned; one that cannot be read is refused with `unreadable`, after it was permitted.
@@ -102,7 +109,7 @@ impl Planned {
 impl Commands {
     fn free_text(&self, turn: &TurnView<'_>) -> Reply {
         let message = &turn.record.message;
-        let list = turn.snapshot.list(turn.caller);
+        let list = turn.list();
         let near = say::nearest_tools(&list, message.text(), 3);
         let mut reply = Reply::text(self.desk.typed(commands::nothing_to_run(&near, turn.locale), turn));
         if show::is_unread(turn.caller) {
@@ -159,7 +166,7 @@ fn planned(turn: &TurnView<'_>, commands: &[Command]) -> Vec<Planned> {
         .enumerate()
         .map(|(n, (name, command))| {
             let path = CallPath::top(1, u32::try_from(n + 1).unwrap_or(u32::MAX));
-            let Some(tool) = turn.snapshot.resolve(turn.caller, name) else {
+            let Some(tool) = turn.snapshot.resolve_in(turn.caller, turn.cx.here.mounted.as_ref(), name) else {
                 let call = Call { path, tool: name.clone(), args: Value::Null };
                 return Planned { call, unreadable: None };
             };

@@ -3,6 +3,7 @@
 //! [`here`] is where a turn stands, read once when it begins; [`window`] which earlier turns a model is told, and [`notes`]
 //! what becomes of those that fall out; [`mounts`] what of it is known while a platform waits; [`desk`] what people type.
 
+mod desk;
 mod here;
 mod item;
 mod mounts;
@@ -12,7 +13,8 @@ use contract::records::{Fact, Item};
 
 use crate::{call::TurnCx, gateway::Inner};
 
-pub(crate) use here::{Here, address_of};
+pub(crate) use desk::answer;
+pub(crate) use here::{Here, address_of, known_mount, visit};
 pub(crate) use item::remembered;
 pub(crate) use mounts::Mounts;
 

@@ -10,7 +10,7 @@ use policies::{Compiled, Rights, ToolSet};
 use serde_json::{Value, json};
 use tools::Tool;
 
-use crate::commands::BUILTINS;
+use crate::commands::{BUILTINS, parameters_of_builtin};
 
 /// Most lists that a snapshot keeps.
 const LISTS_MAX: usize = 1_000;
@@ -112,20 +112,4 @@ fn menu(tools: &[Arc<Tool>]) -> Menu {
     });
     let digest = Digest::of_json(&Value::Array(written.collect()));
     Menu { items, digest: Some(digest) }
-}
-
-/// JSON Schema of a built-in's arguments.
-pub(crate) fn parameters_of_builtin(name: &str) -> Value {
-    match name {
-        "trace" => json!({
-            "type": "object",
-            "required": ["reference"],
-            "properties": { "reference": { "type": "string", "description": "what stands at the end of an answer" } },
-        }),
-        "tools" => json!({
-            "type": "object",
-            "properties": { "word": { "type": "string", "description": "a word that narrows the list" } },
-        }),
-        _ => json!({ "type": "object" }),
-    }
 }

@@ -6,15 +6,18 @@
 //! [`builtin`](line) are the words around answers and of the gateway itself. The texts are in `locales/`.
 //! Absent on purpose: no I/O (the catalogues are embedded), no platform's markup.
 
+mod approval;
 mod builtin;
 mod catalogue;
 mod locale;
 mod notice;
 mod reading;
 mod replies;
+mod session;
 #[cfg(test)]
 mod tests;
 
+pub use approval::{Card, approval_open, approval_outcome, approval_waits, approval_why, approvals_none, card};
 pub use builtin::{Line, builtin, line, more_tools, no_tool_matches, running, troubled, waiting};
 pub use locale::{locale_of, of_tag};
 pub use notice::{Shown, expected, headed, notice};
@@ -23,3 +26,4 @@ pub use replies::{
     progress_counted, progress_more, progress_said, progress_timed, reference, same_holds, send, signal, wait, working,
     yes_or_no,
 };
+pub use session::{OfSession, of_session, session_line};

@@ -37,9 +37,11 @@ fn builtin(text: &str) -> Option<Builtin> {
     };
     let Command::Builtin(builtin) = command(name.to_ascii_lowercase(), rest) else { return None };
     match builtin {
-        Builtin::Tools(_) => Some(builtin),
+        Builtin::Tools(_) | Builtin::Mount(None) => Some(builtin),
         Builtin::Trace(ref reference) if !reference.is_empty() => Some(builtin),
-        Builtin::Help | Builtin::Stop | Builtin::New | Builtin::Status if rest.is_empty() => Some(builtin),
+        Builtin::Help | Builtin::Stop | Builtin::New | Builtin::Status | Builtin::Sessions if rest.is_empty() => {
+            Some(builtin)
+        }
         _ => None,
     }
 }

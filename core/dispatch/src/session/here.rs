@@ -89,6 +89,15 @@ pub(crate) fn address_of(caller: &Caller) -> Address {
     address
 }
 
+/// What is known in memory of what the caller's session has mounted, for what is shown while a platform waits.
+pub(crate) fn known_mount(inner: &Inner, snapshot: &Snapshot, caller: &Caller) -> Option<Rights> {
+    if inner.mounts.is_empty() {
+        return None;
+    }
+    let place = visit(&snapshot.policies, caller, &address_of(caller), TurnId(ulid::Ulid::nil())).place;
+    inner.mounts.of(&place).map(|names| mounted_rights(&snapshot.tools, &names))
+}
+
 /// The tools that names of tools and toolsets stand for.
 pub(crate) fn mounted_rights(tools: &tools::Snapshot, names: &[String]) -> Rights {
     let is_mounted = |tool: &tools::Tool| names.iter().any(|name| *name == *tool.name || *name == *tool.spec.toolset);

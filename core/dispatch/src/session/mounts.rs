@@ -29,8 +29,11 @@ impl Mounts {
     }
 
     pub fn of(&self, place: &MemoryKey) -> Option<Vec<String>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nearly always nothing is mounted anywhere.
-        if known.is_empty() { None } else { known.get(&place.hash()).cloned() }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&place.hash()).cloned()
+    }
+
+    /// Nearly always nothing is mounted anywhere.
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }

@@ -26,7 +26,8 @@ fn weight(item: &Item) -> usize {
     const AROUND: usize = 8;
     let step = |step: &ItemStep| {
         let calls = step.calls.iter();
-        let calls = calls.map(|call| AROUND + tokens(&call.tool) + tokens(&call.args.to_string()) + tokens(&call.result));
+        let calls =
+            calls.map(|call| AROUND + tokens(&call.tool) + tokens(&call.args.to_string()) + tokens(&call.result));
         AROUND + tokens(&step.said) + calls.sum::<usize>()
     };
     2 * AROUND + tokens(&item.asked) + tokens(&item.answered) + item.steps.iter().map(step).sum::<usize>()

@@ -2,6 +2,9 @@
 button-cancel = Cancel
 button-again = Try again
 button-details = Details
+button-allow = Allow once
+button-allow-session = Allow in this session
+button-deny = Deny
 button-send = Send
 choice-yes = yes
 choice-no = no
@@ -49,13 +52,13 @@ builtin-help = what can be done here
 builtin-tools = the tools that you can use here; /tools WORD narrows it
 builtin-trace = what happened in a request: /trace REF
 builtin-stop = stop what is running for you
-builtin-new = start a new conversation, forgetting this one
+builtin-new = start a new conversation; /resume goes back to the one before
 builtin-status = what is running and how the gateway fares
 builtin-start = the first words
 
 # /stop, /new, /status, /trace
 stop-nothing = Nothing of yours is running here.
-new-begun = A new conversation. What was said before is not used any more.
+new-begun = A new conversation. What was said before is not used any more; /sessions shows how to go back to it.
 status-nothing = Nothing runs in this conversation.
 status-running = Running in this conversation:
 status-line = { $asked } ({ $seconds } s, `{ $reference }`)

@@ -2,6 +2,9 @@
 button-cancel = 取消
 button-again = 重试
 button-details = 详情
+button-allow = 允许一次
+button-allow-session = 本会话允许
+button-deny = 拒绝
 button-send = 提交
 choice-yes = 是
 choice-no = 否
@@ -43,13 +46,13 @@ builtin-help = 这里能做什么
 builtin-tools = 您在这里能用的工具；/tools 关键词 可以缩小范围
 builtin-trace = 某次请求的经过：/trace 请求编号
 builtin-stop = 停止正在为您运行的操作
-builtin-new = 开始新的会话，忘记现在的会话
+builtin-new = 开始新的会话；/resume 可以回到之前的会话
 builtin-status = 正在运行什么，网关的状态如何
 builtin-start = 开场白
 
 # /stop、/new、/status、/trace
 stop-nothing = 这里没有正在为您运行的操作。
-new-begun = 已开始新的会话。之前说过的内容不再使用。
+new-begun = 已开始新的会话。之前说过的内容不再使用；/sessions 说明如何回到之前的会话。
 status-nothing = 这个会话里没有正在运行的请求。
 status-running = 这个会话里正在运行：
 status-line = { $asked }（{ $seconds } 秒，`{ $reference }`）
