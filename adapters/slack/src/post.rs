@@ -98,8 +98,10 @@ fn element(n: usize, button: &Button) -> Value {
         "text": {"type": "plain_text", "text": label, "emoji": true},
         "value": button.action.to_string(),
     });
-    if matches!(button.action, Action::Cancel(_)) {
-        element["style"] = json!("danger");
+    match button.action {
+        Action::Cancel(_) | Action::Deny(_) => element["style"] = json!("danger"),
+        Action::Allow(_) => element["style"] = json!("primary"),
+        Action::TryAgain(_) | Action::Details(_) | Action::AllowSession(_) => {}
     }
     element
 }

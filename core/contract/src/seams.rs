@@ -170,6 +170,10 @@ pub trait Outlet: Send + Sync {
     fn command_prefix(&self) -> &str {
         "/"
     }
+    /// The direct conversation with a person; nothing where we cannot write to people by themselves. Pure.
+    fn to_person(&self, _account: &str, _person: &str) -> Option<Address> {
+        None
+    }
     /// Where a conversation continues when its address is gone (a direct message, the chat without its thread).
     fn fallback(&self, _to: &Address) -> Option<Address> {
         None

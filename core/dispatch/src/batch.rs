@@ -1,12 +1,16 @@
 //! The calls of one step: admitted in order, started with one write, run concurrently, answered in order.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
-use contract::{Failure, Outcome};
-use futures_util::{StreamExt, stream};
+use contract::{CallId, Failure, Outcome};
+use futures_util::{
+    Stream, StreamExt,
+    stream::{self, FuturesUnordered},
+};
 use policies::ExecutionMode;
 
 use crate::{
+    approval,
     call::{Admission, Parent, Ready, TurnCx, not_started},
     planner::Planned,
 };
@@ -21,13 +25,19 @@ pub(crate) async fn run(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: V
 
 async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Planned>) -> Vec<Outcome> {
     let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(planned.len());
-    let mut ready = Vec::new();
+    let (mut ready, mut asks) = (Vec::new(), Vec::new());
+    // Whoever made the calls waits for them.
+    let _resting = called_by(parent).map(|call| cx.waits.rest(call));
     for (n, planned) in planned.into_iter().enumerate() {
         match cx.admit(parent, planned) {
             Admission::Ended(outcome) => outcomes.push(Some(*outcome)),
             Admission::Ready(call) => {
                 outcomes.push(None);
                 ready.push((n, call));
+            }
+            Admission::Asks(call) => {
+                outcomes.push(None);
+                asks.push((n, call));
             }
         }
     }
@@ -37,17 +47,20 @@ async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Pla
         let journaled = &journaled;
         async move { (n, run_or_refuse(cx, *call, journaled).await) }
     });
-    let mut running = stream::iter(runs).buffer_unordered(at_once);
-    while let Some((n, outcome)) = running.next().await {
+    let running = stream::iter(runs).buffer_unordered(at_once);
+    // What waits for people holds nobody's place.
+    let waiting = asked(cx, parent, asks);
+    let mut ending = pin!(stream::select(running, waiting));
+    while let Some((n, outcome)) = ending.next().await {
         outcomes[n] = Some(outcome);
     }
-    drop(running);
     outcomes.into_iter().map(|o| o.expect("every admitted call is run to its outcome")).collect()
 }
 
 /// In order; the first failure ends it.
 async fn sequential(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Planned>) -> Vec<Outcome> {
     let mut outcomes = Vec::with_capacity(planned.len());
+    let _resting = called_by(parent).map(|call| cx.waits.rest(call));
     let mut failed = false;
     for mut planned in planned {
         if failed {
@@ -59,11 +72,42 @@ async fn sequential(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<P
                 let journaled = start(cx, std::iter::once(&*call)).await;
                 run_or_refuse(cx, *call, &journaled).await
             }
+            Admission::Asks(call) => {
+                let mut ending = pin!(asked(cx, parent, vec![(0, call)]));
+                let (_, outcome) = ending.next().await.expect("a call that is asked about has its outcome");
+                outcome
+            }
         };
         failed |= outcome.result.is_err();
         outcomes.push(outcome);
     }
     outcomes
+}
+
+/// The call that made these calls; nothing when the turn did.
+fn called_by(parent: Option<Parent<'_>>) -> Option<CallId> {
+    parent.filter(|parent| parent.rights.is_some()).map(|parent| parent.call)
+}
+
+/// The outcomes of calls that people have to say yes to, as they end.
+fn asked<'a>(
+    cx: &'a Arc<TurnCx>,
+    parent: Option<Parent<'a>>,
+    asks: Vec<(usize, Box<approval::Asks>)>,
+) -> impl Stream<Item = (usize, Outcome)> + use<'a> {
+    let asking = async move {
+        // Asking is work: until it is done nothing waits.
+        let _working = (!asks.is_empty()).then(|| cx.waits.work());
+        let asked = if asks.is_empty() { Vec::new() } else { approval::ask(cx, asks).await };
+        let waits = asked.into_iter().map(move |(n, asked)| async move {
+            match asked {
+                Ok(asked) => (n, approval::answered(cx, parent, asked).await),
+                Err(outcome) => (n, outcome),
+            }
+        });
+        waits.collect::<FuturesUnordered<_>>()
+    };
+    stream::once(asking).flatten()
 }
 
 /// All once calls of a step start with one write.

@@ -11,10 +11,10 @@ use std::sync::{
 use contract::{
     Address, Call, CallId, CallPath, Caller, Code, Digest, Failure, Locale, Node, NodeKind, Outcome, Reply, SessionKey,
     TurnId,
-    records::{Change, ChangeError, Delivery, DeliveryState, End, Entry, ModelStep},
+    records::{Change, ChangeError, Delivery, DeliveryState, End, Entry, Exact, ModelStep},
     seams::Fence,
 };
-use policies::Rights;
+use policies::{Need, Rights};
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,7 @@ use ended::Begun;
 use host::TurnHost;
 
 use crate::{
+    approval::{Asks, Waits},
     delivery::Settling,
     gateway::Inner,
     model::Usage,
@@ -73,6 +74,8 @@ pub(crate) struct TurnCx {
     pub usage: Mutex<Usage>,
     /// For calls that run at once, in all batches of the turn together.
     pub places: Arc<Semaphore>,
+    /// What waits for people.
+    pub waits: Waits,
 }
 
 /// Calls beyond a turn's limit that its tree shows; a long message may hold a hundred thousand.
@@ -103,6 +106,8 @@ impl Parent<'_> {
 /// What came of asking for a call.
 pub(crate) enum Admission {
     Ready(Box<Ready>),
+    /// People have to say yes first.
+    Asks(Box<Asks>),
     Ended(Box<Outcome>),
 }
 
@@ -114,6 +119,12 @@ pub(crate) struct Ready {
     /// For the journal; nothing for a repeatable call.
     pub entry: Option<Entry>,
     within_place: bool,
+}
+
+/// What may become of a call that is permitted and whose arguments are well.
+enum Fit {
+    Runs(Permitted),
+    Asks(Need, Arc<tools::Tool>, Value),
 }
 
 impl TurnCx {
@@ -131,20 +142,18 @@ impl TurnCx {
                     None => self.prepare(permit, call.args.clone(), &call.path),
                 }
             });
-        // An earlier life began it: it runs again as the very same call, or it is not known what came of it.
-        let begun = self.journal.iter().find(|entry| entry.path == call.path);
-        let unknown = |entry: &Entry| Failure::outcome_unknown(&entry.tool, entry.at_ms);
         match permitted {
-            Ok(permitted) => {
+            Ok(Fit::Runs(permitted)) => {
                 let ready = self.ready(parent, permitted, node);
-                match begun.filter(|entry| entry.key.as_ref() != Some(&ready.key)) {
-                    Some(entry) => Admission::Ended(Box::new(self.refuse_ready(ready, unknown(entry)))),
-                    None => Admission::Ready(Box::new(ready)),
+                match self.as_begun(&call, ready) {
+                    Ok(ready) => Admission::Ready(ready),
+                    Err(refused) => Admission::Ended(Box::new(self.refuse_ready(*refused.0, refused.1))),
                 }
             }
+            Ok(Fit::Asks(need, tool, args)) => Admission::Asks(Box::new(Asks { call, node, need, tool, args })),
             Err(failure) => {
                 node.args = summary(&call.args);
-                let failure = match begun {
+                let failure = match self.begun(&call.path) {
                     Some(entry) => unknown(entry).cause(failure.cause),
                     None => failure,
                 };
@@ -153,9 +162,22 @@ impl TurnCx {
         }
     }
 
+    fn begun(&self, path: &CallPath) -> Option<&Entry> {
+        self.journal.iter().find(|entry| entry.path == *path)
+    }
+
+    /// An earlier life began it: it runs again as the very same call, or it is not known what came of it.
+    pub fn as_begun(&self, call: &Call, ready: Ready) -> Result<Box<Ready>, (Box<Ready>, Failure)> {
+        let begun = self.begun(&call.path);
+        match begun.filter(|entry| entry.key.as_ref() != Some(&ready.key)) {
+            Some(entry) => Err((Box::new(ready), unknown(entry))),
+            None => Ok(Box::new(ready)),
+        }
+    }
+
     fn node(&self, call: &Call, parent: Option<Parent<'_>>) -> Node {
-        let n = self.nodes.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut node = Node::new(self.id, CallId(self.life * 1_000 + n), NodeKind::Call, now_us());
+        let id = self.waits.node(&call.path).unwrap_or_else(|| self.next_node());
+        let mut node = Node::new(self.id, id, NodeKind::Call, now_us());
         node.path = Some(call.path.clone());
         node.parent = Some(parent.map_or(CallId(0), |p| p.call));
         match self.snapshot.tools.get(&call.tool) {
@@ -183,7 +205,7 @@ impl TurnCx {
         Ok(())
     }
 
-    fn permit(&self, parent: Option<Parent<'_>>, tool: &str) -> Result<policies::Permit, Failure> {
+    pub fn permit(&self, parent: Option<Parent<'_>>, tool: &str) -> Result<policies::Permit, Failure> {
         let now = self.inner.snapshot.load();
         let (turns, current) = (&self.snapshot.policies, &now.policies);
         let (mounted, within) = (self.here.mounted.as_ref(), parent.and_then(|p| p.rights));
@@ -193,15 +215,31 @@ impl TurnCx {
         })
     }
 
-    fn prepare(&self, permit: policies::Permit, args: Value, path: &CallPath) -> Result<Permitted, Failure> {
+    fn prepare(&self, permit: policies::Permit, args: Value, path: &CallPath) -> Result<Fit, Failure> {
         let Some(tool) = self.snapshot.tools.get(permit.tool()).cloned() else {
             return Err(Failure::unknown_tool(permit.tool(), &[]));
         };
         let prepared = tool.prepare(args)?;
-        Ok(Permitted::new(permit, tool, prepared, path.clone())?.queue(&self.inner.resources))
+        let mut permit = permit;
+        if let Some(need) = permit.need(&prepared.args) {
+            let args = Digest::of_json(&prepared.args);
+            let (session, caller) = (&self.session, &self.caller);
+            let exact = Exact { tool: &tool.name, spec: tool.digest, args, session, caller };
+            if !self.is_allowed_in_session(&exact) {
+                return Ok(Fit::Asks(need, tool, prepared.args));
+            }
+            permit = permit.allowed_before(&exact);
+        }
+        Ok(Fit::Runs(Permitted::new(permit, tool, prepared, path.clone())?.queue(&self.inner.resources)))
     }
 
-    fn ready(&self, parent: Option<Parent<'_>>, permitted: Permitted, mut node: Node) -> Ready {
+    fn is_allowed_in_session(&self, exact: &Exact<'_>) -> bool {
+        let digest = exact.digest();
+        let before = self.here.session.as_ref().is_some_and(|session| session.allowed.contains(&digest));
+        before || self.waits.is_allowed(digest)
+    }
+
+    pub fn ready(&self, parent: Option<Parent<'_>>, permitted: Permitted, mut node: Node) -> Ready {
         let tool = permitted.tool();
         let digest = Digest::of_json(permitted.args());
         node.spec = Some(tool.digest);
@@ -232,19 +270,23 @@ impl TurnCx {
             node.marks.push("run again with the same key".into());
             return None;
         }
+        let result = match &entry.end {
+            Some(End::Ok(value)) => Ok(value.clone()),
+            Some(End::Failed(failure)) => Err(failure.clone()),
+            None => Err(unknown(entry)),
+        };
+        // It stands in the tree already, as it ended before the turn waited.
+        if let Some(before) = self.waits.ended(&call.path).filter(|_| entry.end.is_some()) {
+            return Some(Self::outcome(call.path.clone(), before, result, false));
+        }
         node.marks.push("taken from the journal".into());
         node.started_us = entry.at_ms * 1_000;
         node.spec = Some(entry.spec);
         node.args = summary(&call.args);
-        let result = match &entry.end {
-            Some(End::Ok(value)) => Ok(value.clone()),
-            Some(End::Failed(failure)) => Err(failure.clone()),
-            None => Err(Failure::outcome_unknown(&entry.tool, entry.at_ms)),
-        };
         Some(self.end(call.path.clone(), std::mem::replace(node, placeholder()), result, false))
     }
 
-    fn refuse(&self, call: Call, node: Node, failure: Failure) -> Outcome {
+    pub fn refuse(&self, call: Call, node: Node, failure: Failure) -> Outcome {
         let shown = self.limits.calls_per_turn.saturating_add(REFUSED_SHOWN);
         if self.calls.load(Ordering::Relaxed) > shown {
             return Self::outcome(call.path, &node, Err(failure), false);
@@ -279,6 +321,7 @@ impl TurnCx {
     /// Runs a call that may run. Always gives its one outcome.
     pub async fn run(self: &Arc<Self>, ready: Ready) -> Outcome {
         let Ready { permitted, mut node, key, entry, within_place } = ready;
+        let _working = self.waits.work();
         node.started_us = now_us();
         self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
         self.progress.started(&node.tool);
@@ -295,6 +338,9 @@ impl TurnCx {
             children: AtomicU32::new(0),
             posts: AtomicU32::new(0),
         };
+        if waits_for_others {
+            self.waits.is_begun_anew(&path);
+        }
         let mut begun = Begun::new(self, path, node, repeatable);
         let report = tools::run(
             permitted,
@@ -312,18 +358,15 @@ impl TurnCx {
         )
         .await;
         begun.reported(report);
-        if let Some(entry) = entry {
-            self.journal_end(entry.path, &begun.result).await;
+        match entry {
+            Some(entry) => self.journal_end(entry.path, &begun.result).await,
+            None => self.waits.keep(|| begun.entry()),
         }
         begun.end().expect("a call ends once")
     }
 
     async fn journal_end(&self, path: CallPath, result: &Result<Value, Failure>) {
-        let end = match result {
-            Ok(value) => End::Ok(value.clone()),
-            Err(failure) => End::Failed(failure.clone()),
-        };
-        let change = Change::Ended { path, end };
+        let change = Change::Ended { path, end: end_of(result) };
         if self.change(std::slice::from_ref(&change)).await.is_err() {
             self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(change);
         }
@@ -342,6 +385,17 @@ impl TurnCx {
         }
         done
     }
+}
+
+fn end_of(result: &Result<Value, Failure>) -> End {
+    match result {
+        Ok(value) => End::Ok(value.clone()),
+        Err(failure) => End::Failed(failure.clone()),
+    }
+}
+
+fn unknown(entry: &Entry) -> Failure {
+    Failure::outcome_unknown(&entry.tool, entry.at_ms)
 }
 
 pub(crate) fn not_started(why: &str) -> Failure {

@@ -227,6 +227,33 @@ pub(crate) fn resume_posts(cx: &Arc<TurnCx>, record: &Record) {
     }
 }
 
+/// What shows an approval: stored by whoever asks, and on its way from now on.
+pub(crate) fn show(cx: &Arc<TurnCx>, delivery: Delivery, reply: Reply) {
+    cx.settling.add();
+    let of = (cx.id, &cx.session);
+    enqueue(&cx.inner, Job::new(of, delivery, Arc::new(reply), cx.settling.clone(), cx.fence));
+}
+
+/// What a parked turn had to show when its process died goes out. Its record is not done by that.
+pub(crate) fn resume_shown(inner: &Arc<Inner>, record: &Record, fence: Fence) {
+    for delivery in record.deliveries.iter().filter(|d| d.n != 0 && !d.state.is_settled()) {
+        let Some(reply) = delivery.reply.clone() else { continue };
+        let settling = Settling::new(&record.message.address);
+        settling.add();
+        let of = (record.id, &record.session);
+        let mut job = Job::new(of, delivery.clone(), Arc::new(reply), settling, Some(fence));
+        job.doubtful = matches!(delivery.state, DeliveryState::Sending { .. });
+        enqueue(inner, job);
+    }
+}
+
+/// Puts something else in the place of a message that was sent; tried, not kept.
+pub(crate) fn change_once(inner: &Arc<Inner>, to: &Address, receipt: Receipt, reply: Reply) {
+    let mut job = Job::fleeting(to.clone(), reply);
+    job.delivery.draft = Some(receipt);
+    enqueue(inner, job);
+}
+
 /// Why a delivery goes no further in this process.
 enum Stop {
     /// Not ours any more, or we are leaving: the record says how far it came.

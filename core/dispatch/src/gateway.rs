@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use contract::{
     Accepted, Address, Caller, Core, Failure, Feed, Health, Inbox, Message, Node, Outcome, Outlet, Platform, Reply,
     Source, StoreDown, TurnEvent, TurnId, TurnStream,
-    records::{Record, Stores, ToolStats, TurnLine, TurnQuery},
+    records::{Approval, ApprovalId, Extent, Record, Stores, ToolStats, TurnLine, TurnQuery},
 };
 use futures_util::StreamExt;
 use policies::{Gating, Rule, Verdict};
@@ -23,6 +23,7 @@ use tools::Resources;
 use tracing::warn;
 
 use crate::{
+    approval,
     builtin::Desk,
     delivery::Deliveries,
     gate::Gate,
@@ -98,6 +99,7 @@ pub(crate) struct Inner {
     pub told: Told,
     pub gate: Gate,
     pub pairing: Pairing,
+    pub approvals: approval::Book,
     pub mounts: Mounts,
     pub indicators: Indicators,
     pub resources: Resources,
@@ -148,6 +150,7 @@ impl Gateway {
             told: Told::default(),
             gate: Gate::default(),
             pairing: Pairing::default(),
+            approvals: approval::Book::default(),
             mounts: Mounts::default(),
             indicators: Indicators::default(),
             resources: Resources::default(),
@@ -175,6 +178,7 @@ impl Gateway {
         if let Some(flusher) = flusher {
             self.owners.spawn(flusher.run(self.inner.left.clone()));
             self.owners.spawn(recovery::hold(self.inner.clone()));
+            self.owners.spawn(approval::keep_time(self.inner.clone()));
         }
     }
 
@@ -304,11 +308,35 @@ impl Gateway {
 
     /// Stops a turn on behalf of an operator. False when it has ended.
     pub async fn cancel(&self, turn: TurnId) -> Result<bool, StoreDown> {
-        if let Some(record) = self.record(turn).await? {
+        let record = self.record(turn).await?;
+        if let Some(record) = &record {
             self.inner.lanes.cancel_waiting(&record.session, |r| r.id == turn);
         }
         let ran = self.inner.running.cancel(turn);
-        Ok(self.inner.stores.turns.cancel(turn).await? || ran)
+        let was_open = self.inner.stores.turns.cancel(turn).await? || ran;
+        if let Some(record) = record {
+            approval::stop(&self.inner, &record).await;
+        }
+        Ok(was_open)
+    }
+
+    /// Calls that wait for people, the next to expire first.
+    pub async fn approvals(&self, most: usize) -> Result<Vec<Approval>, StoreDown> {
+        self.inner.stores.approvals.open_approvals(most).await
+    }
+
+    pub async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, StoreDown> {
+        self.inner.stores.approvals.approval(id).await
+    }
+
+    /// An operator's yes; what came of it in words, and the approval as it stands now. Nothing when it is not known.
+    pub async fn approve(&self, id: ApprovalId, extent: Extent) -> Result<Option<(String, Approval)>, StoreDown> {
+        approval::by_operator(&self.inner, id, approval::Answer::Allow(extent)).await
+    }
+
+    /// An operator's no; as [`Gateway::approve`].
+    pub async fn deny(&self, id: ApprovalId, why: &str) -> Result<Option<(String, Approval)>, StoreDown> {
+        approval::by_operator(&self.inner, id, approval::Answer::Deny(why.to_owned())).await
     }
 
     /// Who was let in where policy says `pairing`, and who asks for it.

@@ -159,6 +159,7 @@ fn call_context(
         nodes: AtomicU32::new(0),
         unwritten: Mutex::default(),
         lost: AtomicBool::new(false),
+        waits: crate::approval::Waits::default(),
     })
 }
 

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use contract::{Address, SessionKey, TurnId, records::Record};
+use contract::{
+    Address, SessionKey, TurnId,
+    records::{Record, TurnState},
+};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
@@ -87,6 +90,25 @@ impl Lanes {
         Self::accepted(inner, record, u64::MAX);
     }
 
+    /// A turn that waited for people, and is at the front of its lane again.
+    pub async fn unparked(inner: &Arc<Inner>, turn: TurnId) {
+        let mut wait = Duration::from_millis(50);
+        let record = loop {
+            match inner.stores.turns.get(turn).await {
+                Ok(record) => break record,
+                // It is in the store: should we leave meanwhile, whoever comes next takes it up.
+                Err(_) => tokio::select! {
+                    () = tokio::time::sleep(wait) => wait = (wait * 2).min(Duration::from_secs(1)),
+                    () = inner.stop.cancelled() => return,
+                },
+            }
+        };
+        let Some(record) = record.filter(|record| record.state == TurnState::Queued) else { return };
+        if inner.fences.get(&record.session).is_some() {
+            Self::push(inner, record, Whence::Unparked);
+        }
+    }
+
     /// From now until [`Lanes::taken`], what is accepted in the partition waits.
     pub fn taking(&self, partition: u8) {
         let mut state = self.lock();
@@ -142,11 +164,17 @@ impl Lanes {
             let is_new = !state.lanes.contains_key(&session);
             let lane = state.lanes.entry(session.clone()).or_default();
             let behind = (!is_new).then(|| (record.id, record.message.address.clone()));
-            let known = lane.current == Some(record.id) || lane.waiting.iter().any(|(r, _)| r.id == record.id);
+            let goes_on = whence == Whence::Unparked;
+            // One that goes on may still be on its way out of its lane.
+            let runs = lane.current == Some(record.id) && !goes_on;
+            let known = runs || lane.waiting.iter().any(|(r, _)| r.id == record.id);
             if !known {
                 // From now on it can be watched.
                 inner.tracer.begin(record.id);
-                lane.waiting.push_back((record, whence));
+                match goes_on {
+                    true => lane.waiting.push_front((record, whence)),
+                    false => lane.waiting.push_back((record, whence)),
+                }
             }
             if !is_new {
                 if let Some((turn, to)) = behind.filter(|(_, to)| !known && !to.platform.is_pull()) {

@@ -6,6 +6,7 @@
 //! the reply; [`delivery`] brings it to the platform; [`recovery`] takes up what a dead process left.
 //! Absent on purpose: no platform's markup, no HTTP, no store but through contract's traits.
 
+mod approval;
 mod batch;
 mod builtin;
 mod call;

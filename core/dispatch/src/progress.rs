@@ -111,6 +111,17 @@ impl Progress {
         self.changed.notify_one();
     }
 
+    /// Whether something of the turn is shown, or a platform waits to be told something.
+    pub fn is_begun(&self) -> bool {
+        self.receipt().is_some() || !self.to.private.is_empty()
+    }
+
+    /// Says, once, that the turn waits for people. Best effort, as all signs of life.
+    pub async fn waits(&self, cx: &TurnCx, words: &str) {
+        let Some(outlet) = self.outlet.as_ref().filter(|_| !self.quiet) else { return };
+        self.show(cx, &**outlet, words).await;
+    }
+
     pub fn receipt(&self) -> Option<Receipt> {
         self.lock().receipt.clone()
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tracing::{info, warn};
 
 use crate::{
-    delivery,
+    approval, delivery,
     gateway::Inner,
     indicators,
     invoke::INVOKED,
@@ -98,7 +98,8 @@ async fn take(inner: &Arc<Inner>, owned: &[Owned]) {
         }
         // Also what waited for a reading that failed before the partition went to another process.
         if now.is_none() || before.is_some() {
-            for turn in inner.lanes.lost(partition) {
+            let parked = inner.approvals.lost(partition);
+            for turn in inner.lanes.lost(partition).into_iter().chain(parked) {
                 inner.tracer.forget(turn);
                 // Whoever has it now shows its own.
                 indicators::ended(inner, turn);
@@ -129,7 +130,8 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
     for record in unfinished {
         match record.state {
             TurnState::Answered => answered.push(record),
-            TurnState::Parked | TurnState::Merged(_) | TurnState::Done => {}
+            TurnState::Parked => approval::found(inner, fence, record),
+            TurnState::Merged(_) | TurnState::Done => {}
             TurnState::Queued | TurnState::Running if record.session.as_str().starts_with(INVOKED) => {
                 // Not one whose client waits here for it.
                 if !inner.running.holds(record.id) {

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use contract::{Action, Address, Caller, Kind, Message, Platform, SessionKey, StoreDown, TurnId};
+use contract::{
+    Action, Address, Caller, Kind, Message, Platform, SessionKey, StoreDown, TurnId,
+    records::{ApprovalId, Extent},
+};
 
 use crate::{
+    approval::{self, Answer},
     commands::{self, Builtin, Command},
     gateway::Inner,
     running::Asked,
@@ -34,6 +38,13 @@ pub(crate) async fn classify(inner: &Arc<Inner>, message: Message, caller: &Call
             Ok(Action::Cancel(turn)) => return Ok(signal(cancel(inner, caller, turn).await?)),
             Ok(Action::TryAgain(turn)) => return try_again(inner, message, caller, turn).await,
             Ok(Action::Details(_)) => {}
+            Ok(Action::Allow(id)) => {
+                return answer(inner, &message, caller, id, Answer::Allow(Extent::Once)).await;
+            }
+            Ok(Action::AllowSession(id)) => {
+                return answer(inner, &message, caller, id, Answer::Allow(Extent::Session)).await;
+            }
+            Ok(Action::Deny(id)) => return answer(inner, &message, caller, id, Answer::Deny(String::new())).await,
             Err(_) => return Ok(signal("this button is not in use any more")),
         }
     }
@@ -45,10 +56,25 @@ pub(crate) async fn classify(inner: &Arc<Inner>, message: Message, caller: &Call
             }
             true
         }
+        [Command::Builtin(command @ (Builtin::Approve(_) | Builtin::Deny(_)))] => {
+            return approval::typed(inner, caller, &message.address, command).await.map(Intent::Signal);
+        }
+        [Command::Builtin(Builtin::Approvals)] => true,
         [Command::Builtin(Builtin::Status | Builtin::Trace(_) | Builtin::Details(_) | Builtin::Help)] => true,
         _ => false,
     };
     Ok(Intent::Turn { message: Box::new(message), commands, express })
+}
+
+/// A person's answer to a call that waits.
+async fn answer(
+    inner: &Arc<Inner>,
+    message: &Message,
+    caller: &Caller,
+    id: ApprovalId,
+    answer: Answer,
+) -> Result<Intent, StoreDown> {
+    approval::by_person(inner, caller, &message.address, id, answer).await.map(Intent::Signal)
 }
 
 fn asked(inner: &Inner, message: &Message, caller: &Caller) -> Vec<Command> {
@@ -57,7 +83,7 @@ fn asked(inner: &Inner, message: &Message, caller: &Caller) -> Vec<Command> {
 }
 
 /// Stops a turn on behalf of the one who asked for it; what to say.
-pub(crate) async fn cancel(inner: &Inner, caller: &Caller, turn: TurnId) -> Result<&'static str, StoreDown> {
+pub(crate) async fn cancel(inner: &Arc<Inner>, caller: &Caller, turn: TurnId) -> Result<&'static str, StoreDown> {
     let Some(record) = inner.stores.turns.get(turn).await? else {
         return Ok("it has ended already");
     };
@@ -68,6 +94,7 @@ pub(crate) async fn cancel(inner: &Inner, caller: &Caller, turn: TurnId) -> Resu
     let waited = !inner.lanes.cancel_waiting(&record.session, |r| r.id == turn).is_empty();
     let ran = inner.running.cancel(turn);
     let was_open = inner.stores.turns.cancel(turn).await? || waited || ran;
+    approval::stop(inner, &record).await;
     Ok(if was_open { "stopping it" } else { "it has ended already" })
 }
 
@@ -108,11 +135,13 @@ fn answered_at(asked: Address, pressed: Address) -> Address {
 }
 
 /// Stops what runs and waits for this person in this conversation; how many turns that were.
-async fn stop(inner: &Inner, message: &Message, caller: &Caller) -> Result<usize, StoreDown> {
+async fn stop(inner: &Arc<Inner>, message: &Message, caller: &Caller) -> Result<usize, StoreDown> {
     let session = SessionKey::of(&message.address);
     // What waits first: what leaves its lane meanwhile is among those that run by then.
     let mut turns = inner.lanes.cancel_waiting(&session, |record| same_person(&record.caller, caller));
     turns.extend(inner.running.of_person(&session, caller));
+    turns.extend(inner.approvals.of_person(&session, caller));
+    turns.sort_unstable();
     turns.dedup();
     // Felt at once, also while the store is away.
     for turn in &turns {
@@ -121,6 +150,9 @@ async fn stop(inner: &Inner, message: &Message, caller: &Caller) -> Result<usize
     // Whatever the store says: they may have ended of it by now.
     for turn in &turns {
         inner.stores.turns.cancel(*turn).await?;
+        if let Some(record) = inner.stores.turns.get(*turn).await? {
+            approval::stop(inner, &record).await;
+        }
     }
     Ok(turns.len())
 }

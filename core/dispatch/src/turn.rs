@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
+    approval::{self, Waits},
     batch,
     call::{Parent, TurnCx, new_delivery, places},
     delivery::{self, Settling},
@@ -52,6 +53,8 @@ pub(crate) enum Whence {
     Doubtful,
     /// Found in the store: it may have been under way when a process died.
     Recovered,
+    /// It waited for people, and goes on.
+    Unparked,
 }
 
 /// Runs a turn to its stored reply.
@@ -83,6 +86,11 @@ async fn taken_up(inner: &Inner, mut record: Record, whence: Whence) -> Option<T
         record = read_again(inner, record.id).await?;
         recovered = record.state == TurnState::Running;
     }
+    if whence == Whence::Unparked {
+        let wished = record.cancelled;
+        record = read_again(inner, record.id).await?;
+        record.cancelled |= wished;
+    }
     let crashed = recovered && record.lives + 1 >= LIVES_MAX;
     if recovered && !crashed {
         persist(inner, fence, &record, &[Change::Life]).await.ok()?;
@@ -110,7 +118,7 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
     if record.cancelled {
         cx.cancel.cancel();
     }
-    let root = Arc::new(root_node(&cx, &record, now_us()));
+    let root = Arc::new(root_node(&cx, &record, cx.waits.began_us().unwrap_or_else(now_us)));
     inner.tracer.start(&cx.live, &root);
     if recovered {
         delivery::resume_posts(&cx, &record);
@@ -119,17 +127,23 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
     if recovered {
         cx.progress.find_lost(&cx).await;
     }
-    let reply = if crashed { crash_reply(&cx) } else { answer_with_progress(&cx, &record).await };
+    let reply = if crashed { Some(crash_reply(&cx)) } else { answer_with_progress(&cx, &record).await };
     if cx.lost.load(Ordering::Relaxed) || inner.kill.is_cancelled() {
         return Err(Over);
     }
-    finish(&cx, &record, show::dressed(&cx, &record, reply), &root).await
+    match reply {
+        Some(reply) => finish(&cx, &record, show::dressed(&cx, &record, reply), &root).await,
+        None => approval::park(&cx, &record, &root).await,
+    }
 }
 
 async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: CancellationToken) -> Arc<TurnCx> {
     let snapshot = inner.snapshot.load_full();
     let limits = snapshot.policies.limits(&record.caller);
     let here = Here::of(inner, record, &snapshot, &cancel).await;
+    let may_ask = |policies: &policies::Compiled| policies.may_ask(&record.caller);
+    let may_ask = may_ask(&snapshot.policies) || may_ask(&inner.snapshot.load().policies);
+    let waits = Waits::new(may_ask, approval::before(inner, record).await);
     Arc::new(TurnCx {
         inner: inner.clone(),
         id: record.id,
@@ -151,7 +165,8 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         fence: Some(fence),
         progress: Progress::new(inner, record),
         calls: AtomicU32::new(0),
-        nodes: AtomicU32::new(0),
+        nodes: AtomicU32::new(waits.nodes_before(record.lives)),
+        waits,
         unwritten: Mutex::default(),
         lost: AtomicBool::new(false),
         settling: Settling::new(&record.message.address),
@@ -180,27 +195,33 @@ pub(crate) fn asked(record: &Record) -> String {
     }
 }
 
-/// The answer, with signs of life while it is in the making.
-async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Reply {
+/// The answer, with signs of life while it is in the making; nothing when all that is left is to wait for people.
+async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Option<Reply> {
     let mut answer = pin!(AssertUnwindSafe(answer(cx, record)).catch_unwind());
     // Signs of life go through an adapter's code too; a crash there costs the signs, not the answer.
     let mut signs = pin!(AssertUnwindSafe(cx.progress.run(cx)).catch_unwind().map(drop).fuse());
     let reply = loop {
         tokio::select! {
             biased;
-            reply = &mut answer => break reply,
+            reply = &mut answer => break Some(reply),
+            // Behind the answer: only when that has done what it could, there may be nothing left.
+            () = cx.waits.still() => break None,
             () = &mut signs => {}
-            () = cx.inner.kill.cancelled() => return Reply::default(),
+            () = cx.inner.kill.cancelled() => return None,
         }
     };
+    if reply.is_none() {
+        // What is dropped from here on goes on later.
+        cx.waits.park();
+    }
     cx.progress.stop();
     if !signs.is_terminated() {
         signs.await;
     }
-    reply.unwrap_or_else(|_| {
+    Some(reply?.unwrap_or_else(|_| {
         warn!(turn = %cx.id, "planning or saying panicked");
         failure_reply(cx, &Failure::fatal(Code::Internal, "planning or saying panicked"))
-    })
+    }))
 }
 
 async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
@@ -234,6 +255,7 @@ async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
 
 /// Runs the calls of a model's step.
 async fn wishes(cx: &Arc<TurnCx>, step: &ModelStep, node: CallId) -> Vec<Outcome> {
+    cx.waits.says(&step.said);
     let planned = step.calls.iter().map(Planned::wished).collect();
     batch::run(cx, Some(Parent::step(node)), planned).await
 }

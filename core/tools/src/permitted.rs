@@ -23,10 +23,15 @@ pub struct Permitted {
 }
 
 impl Permitted {
-    /// Consumes the permit. Refuses when it is for another tool, which is a defect of the caller.
+    /// Consumes the permit. Refuses when it is for another tool, or when people have not said yes to exactly this call
+    /// although they have to: a defect of the caller.
     pub fn new(permit: Permit, tool: Arc<Tool>, prepared: Prepared, path: CallPath) -> Result<Self, Failure> {
         if permit.tool() != &*tool.name {
             let cause = format!("a permit for '{}' was used for '{}'", permit.tool(), tool.name);
+            return Err(Failure::fatal(Code::Internal, cause));
+        }
+        if !permit.covers(tool.digest, &prepared.args) {
+            let cause = format!("a call of '{}' with these arguments needs an approval that it does not have", tool.name);
             return Err(Failure::fatal(Code::Internal, cause));
         }
         let rights = permit.rights().clone();

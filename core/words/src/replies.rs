@@ -16,6 +16,9 @@ pub fn button(action: Action, locale: Locale) -> String {
         Action::Cancel(_) => "button-cancel",
         Action::TryAgain(_) => "button-again",
         Action::Details(_) => "button-details",
+        Action::Allow(_) => "button-allow",
+        Action::AllowSession(_) => "button-allow-session",
+        Action::Deny(_) => "button-deny",
     };
     catalogue::plain(locale, key)
 }

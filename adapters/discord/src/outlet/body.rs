@@ -78,7 +78,9 @@ fn button(button: &Button) -> CreateButton {
     let style = match button.action {
         Action::Cancel(_) => ButtonStyle::Danger,
         Action::TryAgain(_) => ButtonStyle::Primary,
-        Action::Details(_) => ButtonStyle::Secondary,
+        Action::Details(_) | Action::AllowSession(_) => ButtonStyle::Secondary,
+        Action::Allow(_) => ButtonStyle::Success,
+        Action::Deny(_) => ButtonStyle::Danger,
     };
     let mut label = text::one_line(&button.label, LONGEST_LABEL);
     while label.encode_utf16().count() > LONGEST_LABEL {

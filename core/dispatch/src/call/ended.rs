@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use contract::{CallPath, Code, Effect, Failure, Node, Outcome, State};
+use contract::{CallPath, Code, Effect, Failure, Node, Outcome, State, records::Entry};
 use serde_json::Value;
 
 use super::TurnCx;
@@ -38,6 +38,20 @@ impl<'a> Begun<'a> {
         self.result = report.result.map_err(|failure| dated(failure, self.repeatable, node.started_us));
     }
 
+    /// How it ended, for a turn that goes on later.
+    pub fn entry(&self) -> Option<Entry> {
+        let (path, node) = self.of.as_ref()?;
+        Some(Entry {
+            path: path.clone(),
+            tool: node.tool.clone(),
+            spec: node.spec?,
+            args: node.args_digest?,
+            key: None,
+            at_ms: node.started_us / 1_000,
+            end: Some(super::end_of(&self.result)),
+        })
+    }
+
     pub fn end(&mut self) -> Option<Outcome> {
         let (path, node) = self.of.take()?;
         let result = std::mem::replace(&mut self.result, Ok(Value::Null));
@@ -49,7 +63,8 @@ impl<'a> Begun<'a> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         // Of what goes on elsewhere, or in a next life, that life tells the end.
-        if !self.cx.lost.load(Ordering::Relaxed) && !self.cx.inner.kill.is_cancelled() {
+        let goes_on = self.cx.lost.load(Ordering::Relaxed) || self.cx.waits.is_parked();
+        if !goes_on && !self.cx.inner.kill.is_cancelled() {
             self.end();
         }
     }

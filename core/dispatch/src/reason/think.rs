@@ -44,10 +44,17 @@ pub(super) async fn step(
 /// A step that an earlier life planned stands in this life's tree too, above the calls that are gone on with.
 pub(crate) fn planned_before(cx: &Arc<TurnCx>, step: &ModelStep, number: usize) -> CallId {
     let mut thinking = Thinking::begin(cx, &step.model, number);
-    if let Some(node) = &mut thinking.node {
+    // One of a turn that waited for people stands there already, as it was.
+    if let Some(before) = cx.waits.ended(&place_of(number)) {
+        thinking.node = Some(before.clone());
+    } else if let Some(node) = &mut thinking.node {
         node.marks.push("planned before the restart".into());
     }
     thinking.said(&step.said, step.usage)
+}
+
+fn place_of(step: usize) -> CallPath {
+    CallPath::step(u32::try_from(step).unwrap_or(u32::MAX))
 }
 
 /// A step under way. One that is dropped, because the turn was stopped or late, ends in its tree too.
@@ -59,10 +66,10 @@ struct Thinking<'a> {
 
 impl<'a> Thinking<'a> {
     fn begin(cx: &'a TurnCx, model: &str, number: usize) -> Self {
-        let n = cx.nodes.fetch_add(1, Ordering::Relaxed) + 1;
-        let call = CallId(cx.life * 1_000 + n);
+        let path = place_of(number);
+        let call = cx.waits.node(&path).unwrap_or_else(|| cx.next_node());
         let mut node = Node::new(cx.id, call, NodeKind::ModelStep, now_us());
-        node.path = Some(CallPath::step(u32::try_from(number).unwrap_or(u32::MAX)));
+        node.path = Some(path);
         node.parent = Some(CallId(0));
         model.clone_into(&mut node.tool);
         cx.inner.tracer.start(&cx.live, &Arc::new(node.clone()));
@@ -99,7 +106,7 @@ impl<'a> Thinking<'a> {
 
     fn end(&mut self) {
         if let Some(mut node) = self.node.take() {
-            node.duration_us = Some(now_us().saturating_sub(node.started_us));
+            node.duration_us.get_or_insert_with(|| now_us().saturating_sub(node.started_us));
             self.cx.inner.tracer.ended(&self.cx.live, &Arc::new(node));
         }
     }

@@ -1,0 +1,22 @@
+# Cards that ask people about a call, and what becomes of them
+approval-card = 🔐 **Approval needed:** `{ $tool }`, asked for by { $who }
+approval-confirm = 🔐 **Please confirm:** `{ $tool }`, as { $who } asked
+approval-from = Asked in { $place }
+approval-why = What the model says of it:
+approval-two = { $need } people have to agree.
+approval-so-far = Agreed so far: { $names }.
+approval-until = Until { $until } · `{ $id }`
+approval-waits = 🔐 `{ $tool }` waits until somebody approves it (`{ $id }`). You are told here what becomes of it.
+approval-waits-for-you = 🔐 `{ $tool }` waits until you confirm it (`{ $id }`).
+approval-open = 🔐 `{ $tool }` waits for an answer
+approval-allowed = ✅ `{ $tool }` was allowed by { $who } at { $at }
+approval-allowed-session = ✅ `{ $tool }` was allowed in this session by { $who } at { $at }
+approval-refused = 🚫 `{ $tool }` was refused by { $who } at { $at }
+approval-refused-why = 🚫 `{ $tool }` was refused by { $who } at { $at }: { $why }
+approval-expired = ⌛ Nobody answered in time: `{ $tool }` was not run ({ $at })
+approval-withdrawn = ⏹ `{ $tool }` is not asked for any more ({ $at })
+approvals-none = Nothing waits for an answer here.
+approvals-line = `{ $id }` · `{ $tool }`, asked for by { $who }, until { $until }
+builtin-approvals = calls that wait for an answer of yours
+builtin-approve = let a call that waits run: /approve ID
+builtin-deny = do not let it run: /deny ID REASON

@@ -1,0 +1,22 @@
+# 询问人是否允许一次调用的卡片，以及结果
+approval-card = 🔐 **需要批准：**`{ $tool }`，由 { $who } 提出
+approval-confirm = 🔐 **请确认：**`{ $tool }`，由 { $who } 提出
+approval-from = 提出地点：{ $place }
+approval-why = 模型的说明：
+approval-two = 需要 { $need } 人同意。
+approval-so-far = 已同意：{ $names }。
+approval-until = 有效至 { $until } · `{ $id }`
+approval-waits = 🔐 `{ $tool }` 正在等待批准（`{ $id }`）。结果会在这里告诉您。
+approval-waits-for-you = 🔐 `{ $tool }` 正在等待您的确认（`{ $id }`）。
+approval-open = 🔐 `{ $tool }` 正在等待答复
+approval-allowed = ✅ `{ $tool }` 已由 { $who } 于 { $at } 允许
+approval-allowed-session = ✅ `{ $tool }` 已由 { $who } 于 { $at } 在本会话中允许
+approval-refused = 🚫 `{ $tool }` 已由 { $who } 于 { $at } 拒绝
+approval-refused-why = 🚫 `{ $tool }` 已由 { $who } 于 { $at } 拒绝：{ $why }
+approval-expired = ⌛ 没有人及时答复：`{ $tool }` 未运行（{ $at }）
+approval-withdrawn = ⏹ `{ $tool }` 的请求已撤回（{ $at }）
+approvals-none = 这里没有等待答复的请求。
+approvals-line = `{ $id }` · `{ $tool }`，由 { $who } 提出，有效至 { $until }
+builtin-approvals = 等待您答复的调用
+builtin-approve = 让等待中的调用运行：/approve ID
+builtin-deny = 不让它运行：/deny ID 理由
