@@ -52,12 +52,12 @@ impl<'a> Trouble<'a> {
     /// What becomes of requests and events meanwhile.
     async fn requests(&mut self, n: usize) {
         let mut fault = posting(n);
-        let leaves_doubt = matches!(fault["kind"].as_str(), Some("drop" | "error"));
-        if leaves_doubt && self.people.platform == Platform::Telegram {
+        if self.people.platform == Platform::Telegram {
             // A bot cannot ask there whether a message arrived. It sends it again with a remark, but not for ever, and
-            // the later tries wait minutes. So nobody is hit twice in a row: each has their turn.
-            fault["conversation"] = json!(format!("dm:p{}", self.doubts % self.writers));
-            self.doubts += 1;
+            // the later tries wait minutes. Nor does it hear of a wait in an answer that is lost. So no two of these meet:
+            // each person has their turn.
+            self.doubts += usize::from(matches!(fault["kind"].as_str(), Some("drop" | "error")));
+            fault["conversation"] = json!(format!("dm:p{}", n % self.writers));
         }
         self.people.posting_fault(fault).await;
         match n % 3 {
