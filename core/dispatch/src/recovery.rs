@@ -71,6 +71,10 @@ pub(crate) async fn hold(inner: Arc<Inner>) {
             if let Err(error) = inner.stores.turns.sweep().await {
                 warn!(%error, "old records were not swept");
             }
+            let retention = inner.snapshot.load().policies.retention();
+            if let Err(error) = inner.stores.sessions.retain(&retention).await {
+                warn!(%error, "silent sessions were not swept");
+            }
         }
         // Whoever waits for a partition, or for the store, sees soon that it is there.
         let next = if inner.fences.held() == 0 || is_away { LOOK_AGAIN } else { RENEW };

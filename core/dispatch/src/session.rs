@@ -7,6 +7,7 @@ mod desk;
 mod here;
 mod item;
 mod mounts;
+mod notes;
 mod window;
 
 use contract::records::{Fact, Item};
@@ -17,6 +18,7 @@ pub(crate) use desk::answer;
 pub(crate) use here::{Here, address_of, known_mount, visit};
 pub(crate) use item::remembered;
 pub(crate) use mounts::Mounts;
+pub(crate) use notes::{Noting, after, kept, told};
 
 /// Most earlier turns that a turn reads, however many its session has.
 const ITEMS_READ: usize = 60;

@@ -312,7 +312,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
         }
         vec![delivery]
     };
-    let item = session::remembered(cx, record, &reply, Vec::new());
+    let item = session::remembered(cx, record, &reply);
     changes.push(Change::Finish { reply: reply.clone(), deliveries: deliveries.clone(), item });
     cx.settling.keep_message(keep_message);
     if pull {
@@ -320,6 +320,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     }
     let Some(fence) = cx.fence else { return Err(Over) };
     persist(inner, fence, record, &changes).await?;
+    session::after(cx);
     let reply = Arc::new(reply);
     end_tree(cx, root, &reply);
     for delivery in deliveries {

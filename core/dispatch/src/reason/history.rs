@@ -2,7 +2,7 @@
 
 use crate::{
     model::{Answered, Said, Wish},
-    session::Memory,
+    session::{self, Memory},
 };
 use contract::records::{Item, ItemStep};
 
@@ -11,6 +11,10 @@ pub(super) fn told(memory: &Memory) -> Vec<Said> {
     let mut said = Vec::new();
     for item in &memory.items {
         turn(item, &mut said);
+    }
+    // Ahead of what is told word by word, where it stays the same until more of it is noted.
+    if let (Some(Said::Person { text, .. }), Some(summary)) = (said.first_mut(), &memory.summary) {
+        *text = format!("{}\n\n{text}", session::told(summary));
     }
     said
 }

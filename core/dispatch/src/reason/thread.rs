@@ -9,7 +9,10 @@ use crate::{
     session,
     snapshot::ToolList,
 };
-use contract::{Outcome, records::ModelStep};
+use contract::{
+    Outcome,
+    records::{ItemCall, ItemStep, ModelStep},
+};
 use tokio::time::Instant;
 
 /// Grows by what each step gave; nothing that was told is told otherwise in a later step, so that providers' caches hold.
@@ -35,7 +38,12 @@ impl Thread {
         // Half of the window: the rest is for the tools, the results of this turn and its answer.
         let memory = session::recall(turn.cx, about.context_tokens as usize / 2).await;
         let mut messages = history::told(&memory);
-        messages.push(Said::Person { text: turn.record.message.text().to_owned(), images: Vec::new() });
+        let words = turn.record.message.text();
+        let text = match session::kept(&memory.facts) {
+            Some(kept) => format!("{kept}\n\n{words}"),
+            None => words.to_owned(),
+        };
+        messages.push(Said::Person { text, images: Vec::new() });
         let list = turn.snapshot.list_in(turn.caller, turn.cx.here.mounted.as_ref());
         self.begun = Some(Begun { system: system::text(turn), list, messages, steps: 0 });
     }
@@ -44,8 +52,10 @@ impl Thread {
     pub fn absorb(&mut self, turn: &TurnView<'_>) {
         let Some(begun) = &mut self.begun else { return };
         for (step, outcomes) in turn.plan.iter().zip(turn.steps).skip(begun.steps) {
+            let results: Vec<Said> = outcomes.iter().map(result).collect();
+            turn.cx.here.did(remembered(step, &results));
             begun.messages.push(Said::Model(answered(step)));
-            begun.messages.extend(outcomes.iter().map(result));
+            begun.messages.extend(results);
             begun.steps += 1;
         }
     }
@@ -54,6 +64,18 @@ impl Thread {
         let begun = self.begun.as_ref()?;
         Some(Prompt { system: &begun.system, tools: &begun.list.described, messages: &begun.messages, deadline })
     }
+}
+
+/// The step as later turns are told it.
+fn remembered(step: &ModelStep, results: &[Said]) -> ItemStep {
+    let calls = step.calls.iter().zip(results).filter_map(|(call, result)| match result {
+        Said::Result { content, failed, .. } => {
+            let (tool, args) = (call.tool.clone(), call.args.clone());
+            Some(ItemCall { tool, args, result: content.clone(), failed: *failed })
+        }
+        Said::Person { .. } | Said::Model(_) => None,
+    });
+    ItemStep { said: step.said.clone(), calls: calls.collect() }
 }
 
 fn answered(step: &ModelStep) -> Answered {

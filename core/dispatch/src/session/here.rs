@@ -7,7 +7,7 @@ use std::{
 
 use contract::{
     Address, Caller, MemoryKey, SessionKey, TurnId,
-    records::{Item, Person, Record, Session, SessionId, Visit},
+    records::{Item, ItemStep, Person, Record, Session, SessionId, Visit},
 };
 use policies::{Compiled, Rights, Sessions};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,8 @@ pub(crate) struct Here {
     pub mounted: Option<Rights>,
     /// The turns that are to be summed up when this one is over.
     falls_out: Mutex<Option<TurnId>>,
+    /// What a model did in this turn so far.
+    story: Mutex<Vec<ItemStep>>,
 }
 
 impl Here {
@@ -38,14 +40,23 @@ impl Here {
         let names = session.as_ref().and_then(|session| session.mounted.as_deref());
         inner.mounts.know(&visit.place, names);
         let mounted = names.map(|names| mounted_rights(&snapshot.tools, names));
-        Self { visit, session, mounted, falls_out: Mutex::default() }
+        Self { visit, session, mounted, falls_out: Mutex::default(), story: Mutex::default() }
     }
 
     /// A call by itself, which has no memory.
     pub fn nowhere(caller: &Caller, turn: TurnId) -> Self {
         let place = MemoryKey::of(&SessionKey::of(&address_of(caller)), None);
         let visit = Visit { place, person: Person::of(caller), tenant: caller.tenant.clone(), turn };
-        Self { visit, session: None, mounted: None, falls_out: Mutex::default() }
+        Self { visit, session: None, mounted: None, falls_out: Mutex::default(), story: Mutex::default() }
+    }
+
+    /// A model's step, as it was told how its calls ended.
+    pub fn did(&self, step: ItemStep) {
+        self.story.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+    }
+
+    pub fn story(&self) -> Vec<ItemStep> {
+        std::mem::take(&mut *self.story.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub fn session_id(&self) -> Option<SessionId> {

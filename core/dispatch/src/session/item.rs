@@ -24,11 +24,8 @@ const ARGS_CHARS: usize = 2_000;
 /// Most characters of all of a turn's calls together.
 const TURN_CHARS: usize = 24_000;
 
-/// What a model did in a turn before it answered.
-pub(crate) type Story = Vec<ItemStep>;
-
 /// What the session of a turn remembers of it: nothing of one that only asked about the gateway itself.
-pub(crate) fn remembered(cx: &TurnCx, record: &Record, reply: &Reply, steps: Story) -> Option<Box<Remembered>> {
+pub(crate) fn remembered(cx: &TurnCx, record: &Record, reply: &Reply) -> Option<Box<Remembered>> {
     // Beside its lane a turn has no part in the conversation.
     if record.session != SessionKey::of(&record.message.address) || is_about_us(cx, record) {
         return None;
@@ -37,7 +34,7 @@ pub(crate) fn remembered(cx: &TurnCx, record: &Record, reply: &Reply, steps: Sto
         turn: cx.id,
         sender: record.caller.sender.id.clone(),
         asked: asked(record),
-        steps: cut(steps),
+        steps: cut(cx.here.story()),
         answered: text::cut(&say::plain(reply), ANSWERED_CHARS),
     };
     Some(Box::new(Remembered { visit: cx.here.visit.clone(), item }))
@@ -55,7 +52,7 @@ fn asked(record: &Record) -> String {
     }
 }
 
-fn cut(mut steps: Story) -> Story {
+fn cut(mut steps: Vec<ItemStep>) -> Vec<ItemStep> {
     steps.truncate(STEPS_KEPT);
     let mut left = TURN_CHARS;
     for step in &mut steps {

@@ -2,8 +2,12 @@
 -- KEYS: sessions of the place, newest first   ARGV: verb, base, place's hash, limits, then what the verb takes
 local verb, base, place, limits = ARGV[1], ARGV[2], ARGV[3], limits_of(ARGV[4])
 local verbs = {}
--- turn
-function verbs.current(turn) return session_of(base, place, turn) or '' end
+-- turn; the whole session, so that a turn asks once
+function verbs.current(turn)
+  local id = session_of(base, place, turn)
+  if not id then return {'', {}, {}} end
+  return {id, redis.call('HGETALL', base .. 'session:' .. id), redis.call('LRANGE', base .. 'allowed:' .. id, 0, -1)}
+end
 -- turn, head, tenant
 function verbs.open(turn, head, tenant) return make(base, place, turn, head, tenant, limits) end
 function verbs.begin(turn, head, tenant)

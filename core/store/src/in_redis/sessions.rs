@@ -5,8 +5,8 @@ use contract::{
     Digest, MemoryKey, StoreDown, TurnId,
     ids::PARTITIONS,
     records::{
-        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retained, Retention, SESSIONS_MAX, SWITCHES_MAX, Session, SessionChange,
-        SessionId, SessionQuery, Sessions, Visit,
+        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retained, Retention, SESSIONS_MAX, SWITCHES_MAX, Session,
+        SessionChange, SessionId, SessionQuery, Sessions, Visit,
     },
 };
 use redis::{ScriptInvocation, cmd};
@@ -30,11 +30,12 @@ type Fields = (Vec<(String, Vec<u8>)>, Vec<Vec<u8>>);
 #[async_trait]
 impl Sessions for Redis {
     async fn current(&self, visit: &Visit) -> Result<Option<Session>, StoreDown> {
-        let id = self.verb("current", &visit.place, |script| {
+        let found = self.verb("current", &visit.place, |script| {
             script.arg(visit.turn.to_string());
         });
-        match id.await?.parse() {
-            Ok(id) => self.session_in(visit.place.partition(), id).await,
+        let (id, fields, allowed): (String, Vec<(String, Vec<u8>)>, Vec<Vec<u8>>) = found.await?;
+        match id.parse() {
+            Ok(id) => session(id, (fields, allowed)),
             Err(_) => Ok(None),
         }
     }
@@ -52,7 +53,7 @@ impl Sessions for Redis {
         if session.place != visit.place || session.owner != visit.person {
             return Ok(None);
         }
-        let switched = self.verb("resume", &visit.place, |script| {
+        let switched = self.verb::<String>("resume", &visit.place, |script| {
             script.arg(visit.turn.to_string()).arg(id.to_string());
         });
         switched.await?;
@@ -91,7 +92,7 @@ impl Sessions for Redis {
 
     async fn change(&self, session: &Session, change: &SessionChange) -> Result<bool, StoreDown> {
         let id = session.id.to_string();
-        let made = match change {
+        let made: String = match change {
             SessionChange::Mount(mounted) => {
                 let names = mounted.as_ref().map(pack).transpose()?.unwrap_or_default();
                 self.verb("mount", &session.place, |script| {
@@ -129,7 +130,7 @@ impl Sessions for Redis {
 
     async fn remember(&self, what: &Remembered) -> Result<(), StoreDown> {
         let put = Put::of(what)?;
-        let done = self.verb("remember", &what.visit.place, |script| {
+        let done = self.verb::<String>("remember", &what.visit.place, |script| {
             let Put { turn, head, tenant, owner, title, item, .. } = put;
             script.arg(turn.to_string()).arg(head).arg(tenant).arg(hex(&owner)).arg(title).arg(item);
         });
@@ -137,7 +138,7 @@ impl Sessions for Redis {
     }
 
     async fn erase(&self, session: &Session) -> Result<bool, StoreDown> {
-        let erased = self.verb("erase", &session.place, |script| {
+        let erased = self.verb::<String>("erase", &session.place, |script| {
             script.arg(session.id.to_string());
         });
         Ok(erased.await? != "0")
@@ -156,12 +157,12 @@ impl Sessions for Redis {
 
 impl Redis {
     /// What the script of sessions makes of a verb.
-    fn verb(
+    fn verb<T: redis::FromRedisValue>(
         &self,
         verb: &str,
         place: &MemoryKey,
         args: impl FnOnce(&mut ScriptInvocation<'_>),
-    ) -> impl Future<Output = Result<String, StoreDown>> {
+    ) -> impl Future<Output = Result<T, StoreDown>> {
         let partition = place.partition();
         let mut script = self.scripts.session.prepare_invoke();
         script
@@ -181,7 +182,7 @@ impl Redis {
 
     async fn made(&self, verb: &str, visit: &Visit) -> Result<Session, StoreDown> {
         let put = Put::visit(visit)?;
-        let id = self.verb(verb, &visit.place, |script| {
+        let id = self.verb::<String>(verb, &visit.place, |script| {
             script.arg(put.turn.to_string()).arg(put.head).arg(put.tenant);
         });
         let gone = || StoreDown("a session that was just made is gone".to_owned());

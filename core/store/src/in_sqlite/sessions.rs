@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use contract::{
     Digest, StoreDown, TurnId,
     records::{
-        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retained, Retention, SESSIONS_MAX, SWITCHES_MAX, Session, SessionChange,
-        SessionId, SessionQuery, Sessions, Visit,
+        ALLOWED_MAX, ITEMS_MAX, Item, Remembered, Retained, Retention, SESSIONS_MAX, SWITCHES_MAX, Session,
+        SessionChange, SessionId, SessionQuery, Sessions, Visit,
     },
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
