@@ -120,20 +120,30 @@ impl People {
         if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
             body.extend(more);
         }
-        if body["mention"] != true && body["bot"] != true {
-            body["text"] = json!(self.spelled(conversation, text));
+        if body["bot"] != true {
+            body["text"] = json!(self.spelled(conversation, text, body["mention"] == true));
         }
         text_of(&self.post("say", body).await["message"])
     }
 
     /// How a person writes a command into a message. Slack's clients send none that begins with a slash: in a direct
     /// conversation the tool's name does without, elsewhere and before further commands a blank makes a message of it.
-    fn spelled(&self, conversation: &str, text: &str) -> String {
+    fn spelled(&self, conversation: &str, text: &str, mention: bool) -> String {
         match text.strip_prefix('/').filter(|_| self.platform == Platform::Slack) {
-            Some(command) if conversation.starts_with("dm:") && !command.contains('\n') => command.to_owned(),
+            // The bot's name stands before the slash, unless somebody is named in the text.
+            Some(_) if mention && !text.contains('@') => text.to_owned(),
+            Some(command) if !mention && conversation.starts_with("dm:") && !command.contains('\n') => {
+                command.to_owned()
+            }
             Some(_) => format!(" {text}"),
             None => text.to_owned(),
         }
+    }
+
+    /// A command with its slash, whether there is such a tool or not: without the slash only a tool's name is a command.
+    pub async fn say_slashed(&self, conversation: &str, user: &str, text: &str) -> String {
+        let blank = if self.platform == Platform::Slack { " " } else { "" };
+        self.say(conversation, user, &format!("{blank}{text}")).await
     }
 
     /// An answer to a message.
@@ -148,10 +158,17 @@ impl People {
 
     /// A command of the platform's own kind.
     pub async fn command(&self, conversation: &str, user: &str, name: &str, args: Value) -> Value {
+        let (status, answer) = self.try_command(conversation, user, name, args).await;
+        assert!((200..300).contains(&status), "{name}: {status} {answer}");
+        answer
+    }
+
+    /// The same where the platform may refuse it.
+    pub async fn try_command(&self, conversation: &str, user: &str, name: &str, args: Value) -> (u16, Value) {
         // In Slack an app's one command takes the tools' names.
         let name = if self.platform == Platform::Slack { format!("toolgate {name}") } else { name.to_owned() };
         let body = json!({ "conversation": conversation, "user": user, "name": name, "args": args });
-        self.post("command", body).await
+        self.try_post("command", body).await
     }
 
     pub async fn press(&self, user: &str, entry: &Entry, button: &str) -> Value {

@@ -101,7 +101,7 @@ async fn a_denied_tool_and_an_unknown_one_are_told_alike(platform: Platform) {
     let mut told = Vec::new();
     for (who, name) in [("ann", "secret_thing"), ("bob", "secret_thong")] {
         let place = format!("dm:{who}");
-        stage.people.say(&place, who, &format!("/{name} a=1")).await;
+        stage.people.say_slashed(&place, who, &format!("/{name} a=1")).await;
         let entry = stage.people.sees(&place, |entry| entry.is_said() && entry.text.contains(name)).await;
         let buttons: Vec<String> = entry.buttons.iter().map(|button| button.text.clone()).collect();
         told.push((of(&entry, name), buttons));
@@ -113,10 +113,9 @@ async fn a_denied_tool_and_an_unknown_one_are_told_alike(platform: Platform) {
 async fn a_denied_tool_is_refused_by_command_too(platform: Platform) {
     let stage = Stage::new(platform).await;
     stage.people.offers("general", "gate").await;
-    let body = |name: &str| json!({ "conversation": "general", "user": "ann", "name": name, "args": { "a": "1" } });
     let mut told = Vec::new();
     for name in ["secret_thing", "secret_thong"] {
-        let (status, _) = stage.people.try_post("command", body(name)).await;
+        let (status, _) = stage.people.try_command("general", "ann", name, json!({ "a": "1" })).await;
         // A command that was never registered cannot be given at all.
         if status != 200 {
             assert_eq!(platform, Platform::Discord);
@@ -135,12 +134,11 @@ async fn a_tool_that_was_denied_meanwhile_is_refused(platform: Platform) {
     stage.people.offers("general", "gate").await;
     stage.swap(testkit::allow_lab_with(platform, "tools: { deny: [gate] }"));
     // The client may still show the old menu.
-    let body = json!({ "conversation": "general", "user": "ann", "name": "gate", "args": { "id": "A" } });
-    let (status, _) = stage.people.try_post("command", body).await;
+    let (status, _) = stage.people.try_command("general", "ann", "gate", json!({ "id": "A" })).await;
     if status == 200 {
         stage.people.sees("general", |entry| entry.is_bot() && entry.text.contains("Not available")).await;
     }
-    stage.people.say("dm:ann", "ann", "/gate id=A").await;
+    stage.people.say_slashed("dm:ann", "ann", "/gate id=A").await;
     stage.people.reads("dm:ann", "Not available").await;
     assert_eq!(stage.gate.runs(), 0);
     stage.end().await;
@@ -148,12 +146,12 @@ async fn a_tool_that_was_denied_meanwhile_is_refused(platform: Platform) {
 
 async fn a_button_of_a_tool_that_was_denied_meanwhile_is_told_the_same(platform: Platform) {
     let mut stage = Stage::with(platform, failing()).await;
-    stage.people.say("dm:ann", "ann", "/away").await;
+    stage.people.say_slashed("dm:ann", "ann", "/away").await;
     let error = stage.people.reads("dm:ann", "not there").await;
     stage.swap(testkit::allow_lab_with(platform, "tools: { deny: [away] }"));
     stage.people.press("ann", &error, "Try again").await;
     let refused = stage.people.reads("dm:ann", "Not available").await;
-    stage.people.say("dm:bob", "bob", "/awry").await;
+    stage.people.say_slashed("dm:bob", "bob", "/awry").await;
     let unknown = stage.people.reads("dm:bob", "Not available").await;
     assert_eq!(of(&refused, "away"), of(&unknown, "awry"));
     stage.end().await;
