@@ -128,7 +128,7 @@ pub async fn what_waits_for_an_answer_is_listed_by_when_it_expires(ground: Groun
     let stores = ground.open("a").await;
     let mut asked = Vec::new();
     for n in 0..4u32 {
-        let record = record(&format!("chat {n}"), "k");
+        let record = record(&format!("chat {n}"), &n.to_string());
         let fence = accepted(&stores, &record).await;
         let approval = approval(&record, 1, 9_000 - u64::from(n));
         change(&stores, fence, &record, &[Change::Ask(vec![approval.clone()])]).await;
