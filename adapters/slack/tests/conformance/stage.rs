@@ -80,7 +80,8 @@ impl Stage {
     pub(crate) async fn quiet(setup: Setup, config: impl Fn(&str) -> Config) -> Self {
         let everything = CancellationToken::new();
         // Commands that are named like tools.
-        let setup = Setup { commands: Some(["/toolgate", "/weather_query", "/help"].map(str::to_owned).into()), ..setup };
+        let setup =
+            Setup { commands: Some(["/toolgate", "/weather_query", "/help"].map(str::to_owned).into()), ..setup };
         let options = sim::Options { slack: setup, ..sim::Options::default() };
         let sim = sim::serve(options, everything.clone()).await.unwrap();
         let (mut fake, accepted) = Fake::new(vec![item("help", json!({})), item("weather_query", weather())]);
