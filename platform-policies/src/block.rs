@@ -8,6 +8,7 @@ use crate::{
     Deliver, ExecutionMode, PolicyLayer,
     manner::{Detail, Gate, Mentions, Sessions},
     names::{Names, Takes},
+    prompt,
     reader::Reader,
     rules::{
         Allow, Approve, Block, Mark, Only, Place, SomeApproval, SomeApprovers, SomeGating, SomeLimits, SomeReplies,
@@ -18,7 +19,7 @@ use crate::{
 };
 
 /// The keys that [`read`] understands.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 12] = [
     "toolsets",
     "tools",
     "permissions",
@@ -30,6 +31,7 @@ pub(crate) const KEYS: [&str; 11] = [
     "gating",
     "replies",
     "sessions",
+    "prompt",
 ];
 
 /// A block of `layer` from those of `fields` that are [`KEYS`].
@@ -55,6 +57,7 @@ pub(crate) fn read(
             "gating" => block.gating = gating(reader, names, tree),
             "replies" => block.replies = replies(reader, tree),
             "sessions" => block.sessions = reader.word(tree, "sessions", &SESSIONS),
+            "prompt" => block.prompt = prompt::read(reader, tree),
             _ => {}
         }
     }

@@ -14,6 +14,7 @@ mod load;
 mod manner;
 mod names;
 mod permit;
+mod prompt;
 mod reader;
 mod rules;
 mod set;
@@ -29,6 +30,7 @@ pub use manner::{
     Admission, Detail, ExecutionMode, Gate, Gating, Hearing, Limits, Manner, Mentions, Replies, Sessions,
 };
 pub use permit::{Permit, Rights, permit, permit_in};
+pub use prompt::PLACEHOLDERS;
 pub use set::ToolSet;
 pub use source::Source;
 pub use verdict::{BUILT_IN, PolicyLayer, Refusal, RefusalKind, Rule, Verdict};

@@ -129,6 +129,8 @@ pub(crate) struct Block {
     pub gating: SomeGating,
     pub replies: SomeReplies,
     pub sessions: Option<Sessions>,
+    /// What a language model is told of itself.
+    pub prompt: Option<std::sync::Arc<str>>,
 }
 
 impl Block {
@@ -147,6 +149,7 @@ impl Block {
             gating: SomeGating::default(),
             replies: SomeReplies::default(),
             sessions: None,
+            prompt: None,
         }
     }
 }

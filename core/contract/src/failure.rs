@@ -88,6 +88,7 @@ codes! {
     StepFailed "step.failed" Execution "a step of a pipeline did not answer";
     Unavailable "unavailable" Execution "the tool is not available at present";
     ModelUnavailable "model.unavailable" Execution "the language model did not answer";
+    ModelStuck "model.stuck" Execution "the language model came to no answer";
     ModelOverflow "model.overflow" Execution "the conversation is longer than the language model can take";
     DeliveryRefused "delivery.refused" Execution "the platform refused the message";
     Panic "panic" Fatal "the tool's code crashed";

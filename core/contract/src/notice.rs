@@ -58,6 +58,7 @@ impl Notice {
             (_, Code::Cancelled) => ("⏹", "Stopped"),
             (_, Code::NotStarted) => ("⏹", "Not started"),
             (_, Code::Busy) => ("⏳", "Busy"),
+            (_, Code::ModelUnavailable | Code::ModelOverflow | Code::ModelStuck) => ("⚠️", "No answer"),
             (Layer::Validation, _) => ("✏️", "Check the input"),
             (Layer::Permission, _) => ("🚫", "Not permitted"),
             (Layer::Execution, _) => ("⚠️", "The tool did not answer well"),
@@ -118,6 +119,7 @@ fn default_hint(failure: &Failure) -> &'static str {
         Code::Timeout | Code::Upstream5xx | Code::UpstreamBroken | Code::UpstreamUnreachable => {
             "try again in a moment; if it goes on, tell an operator the reference"
         }
+        Code::ModelStuck => "ask again in other words, or for less at once",
         Code::RateLimited | Code::BreakerOpen | Code::Busy | Code::Unavailable => "try again a little later",
         Code::Upstream4xx => "check what you asked for; an operator can look at the reference",
         Code::OutcomeUnknown => "check before you ask for it again",

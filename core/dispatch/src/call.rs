@@ -299,6 +299,15 @@ impl TurnCx {
         self.end(ready.permitted.path().clone(), ready.node, Err(failure), false)
     }
 
+    /// What a model is told of the call's end stands on its node.
+    pub fn told(&self, path: &CallPath, said: &str) {
+        let node = self.live.find(|node| node.kind == NodeKind::Call && node.path.as_ref() == Some(path));
+        if let Some(mut node) = node {
+            node.told = contract::text::cut(said, contract::node::TOLD_MAX);
+            self.inner.tracer.ended_earlier(&self.live, &Arc::new(node));
+        }
+    }
+
     /// Makes a model's step durable; its calls do not start before.
     pub async fn plan(&self, step: &ModelStep) -> Result<(), Failure> {
         self.change(&[Change::Planned(step.clone())]).await.map_err(|error| {

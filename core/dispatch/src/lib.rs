@@ -36,6 +36,7 @@ mod summary;
 mod trace;
 pub mod tree;
 mod turn;
+mod untrusted;
 mod watch;
 
 pub use gateway::{Gateway, Invoked, Options, Settings};

@@ -1,10 +1,17 @@
 //! Plans turns with a language model: what is said in a person's own words goes to it, step by step, until it answers.
 //!
-//! Nothing here is kept between steps but the [`Thread`], which is made anew from the record and the ends of its calls:
-//! a turn that is taken up again goes on as if nothing had happened. [`thread`] is what the model reads, [`told`] how a
-//! call's end is told to it, [`think`] one step with its node in the tree.
+//! Nothing is kept between steps but the [`Thread`], which is made anew from the record and the ends of its calls: a turn
+//! that is taken up again goes on as if nothing had happened. [`thread`] is what the model reads ([`system`], [`history`],
+//! [`asked`], [`told`], within [`budget`]), [`think`] one step with its node in the tree, [`judge`] when going on leads
+//! nowhere, [`ended`] what is said then.
 
+mod asked;
+mod budget;
+mod ended;
+mod flat;
 mod history;
+mod judge;
+mod kept;
 mod system;
 mod think;
 mod thread;
@@ -18,12 +25,19 @@ use serde_json::Value;
 
 use crate::{
     commands,
-    model::{Answer, Asked, Model, Stopped},
+    model::{Answer, Asked, Model, Prompt, Stopped},
     planner::{Commands, Planner, Step, TurnView},
 };
+use judge::Why;
 
+pub(crate) use kept::kept;
 pub(crate) use think::planned_before;
 pub(crate) use thread::Thread;
+
+/// Calls of one step; what a model wishes beyond is as if it had not been said.
+const CALLS_MAX: usize = 128;
+/// How often a step is asked for once more: with a word on what was wrong with the answer, or with less of the past.
+const ASKED_AGAIN: usize = 2;
 
 /// Commands go to their planner, everything that is said to the model.
 pub(crate) struct Reasoner {
@@ -37,14 +51,15 @@ impl Planner for Reasoner {
         if !self.is_said(turn) {
             return self.commands.next(turn, thread).await;
         }
-        let about = self.model.about();
-        thread.begin(turn, &about).await;
-        thread.absorb(turn);
-        if turn.steps.len() >= turn.cx.limits.model_steps as usize {
-            return Err(Failure::new(Code::LimitReached, "it took more steps than one message may take"));
-        }
-        let (answer, node) = think::step(turn.cx, &*self.model, thread, turn.steps.len() + 1).await?;
-        Ok(self.decided(turn, answer, node))
+        let step = tokio::select! {
+            biased;
+            () = turn.cx.cancel.cancelled() => Err(Failure::new(Code::Cancelled, "stopped, as you asked")),
+            () = tokio::time::sleep_until(turn.cx.deadline) => {
+                Err(Failure::new(Code::Timeout, "the time for this message is over"))
+            }
+            step = self.step(turn, thread) => step,
+        };
+        Ok(step.unwrap_or_else(|failure| Step::Answer(ended::without_answer(turn, &failure))))
     }
 }
 
@@ -55,21 +70,121 @@ impl Reasoner {
         has_words(message) && commands::asked(message, turn.caller, turn.snapshot, self).is_none()
     }
 
-    fn decided(&self, turn: &TurnView<'_>, answer: Answer, node: CallId) -> Step {
-        if answer.calls.is_empty() || answer.stopped != Stopped::Done {
-            return Step::Answer(Reply { locale: turn.locale, ..Reply::text(answer.text) });
+    async fn step(&self, turn: &TurnView<'_>, thread: &mut Thread) -> Result<Step, Failure> {
+        thread.begin(turn, &self.model.about()).await;
+        thread.absorb(turn);
+        let is_last = turn.plan.len() + 1 >= turn.cx.limits.model_steps as usize;
+        match thread.verdict().or(is_last.then_some(Why::Steps)) {
+            Some(why) => self.last(turn, thread, &why).await,
+            None => self.ask(turn, thread).await,
         }
-        let number = u32::try_from(turn.steps.len() + 1).unwrap_or(u32::MAX);
-        let calls = answer.calls.into_iter().zip(1..).map(|(asked, n)| call(asked, CallPath::top(number, n)));
-        let step = ModelStep {
-            calls: calls.collect(),
-            said: answer.text,
-            carried: answer.carried,
-            model: answer.model,
-            usage: answer.usage,
-        };
-        Step::Wishes(step, node)
     }
+
+    /// One step with tools, asked for again where its answer is of no use.
+    async fn ask(&self, turn: &TurnView<'_>, thread: &mut Thread) -> Result<Step, Failure> {
+        let mut wrong = None;
+        for _ in 0..=ASKED_AGAIN {
+            let asked = match &wrong {
+                Some(Useless { note, .. }) => {
+                    let noted = thread.note(note);
+                    self.think(turn, noted.thread().prompt(turn.cx.deadline)).await
+                }
+                None => self.think(turn, thread.prompt(turn.cx.deadline)).await,
+            };
+            match asked {
+                Ok((answer, node)) => match useless(&answer) {
+                    Some(again) if wrong.is_none() => wrong = Some(again),
+                    Some(again) => return Err(again.failure),
+                    None => return Ok(decided(turn, answer, node)),
+                },
+                Err(failure) if failure.code == Code::ModelOverflow && thread.shrink() => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(Failure::new(Code::ModelOverflow, "the conversation is too long for the language model"))
+    }
+
+    /// The last step of a turn that leads nowhere: without tools, so that it ends in words.
+    async fn last(&self, turn: &TurnView<'_>, thread: &Thread, why: &Why) -> Result<Step, Failure> {
+        // Where a turn has one step only, nothing was tried before it.
+        let note = (!turn.plan.is_empty()).then(|| {
+            let why = why.note();
+            format!("{why} Answer now, in words: what was found out, what was tried, what did not work and why.")
+        });
+        let flat = thread.flat(note.as_deref());
+        let tools = Value::Array(Vec::new());
+        let prompt = flat.as_ref().map(|(system, messages)| Prompt {
+            system,
+            tools: &tools,
+            messages,
+            deadline: turn.cx.deadline,
+        });
+        let answer = self.think(turn, prompt).await.ok().map(|(answer, _)| answer);
+        match answer.filter(|answer| !answer.text.trim().is_empty()) {
+            Some(answer) => Ok(Step::Answer(said(turn, answer))),
+            None => Err(why.failure()),
+        }
+    }
+
+    async fn think(&self, turn: &TurnView<'_>, prompt: Option<Prompt<'_>>) -> Result<(Answer, CallId), Failure> {
+        let Some(prompt) = prompt else {
+            return Err(Failure::fatal(Code::Internal, "the model was asked before there was anything to ask"));
+        };
+        think::step(turn.cx, &*self.model, &prompt, turn.plan.len() + 1).await
+    }
+}
+
+/// An answer of which nothing can be made.
+struct Useless {
+    /// What the model is told of it.
+    note: &'static str,
+    /// What the person is told when the next one is no better.
+    failure: Failure,
+}
+
+fn useless(answer: &Answer) -> Option<Useless> {
+    let has_text = !answer.text.trim().is_empty();
+    match (answer.stopped, answer.calls.is_empty()) {
+        // Which of the calls are whole cannot be told.
+        (Stopped::Length, false) => Some(Useless {
+            note: "Your last answer was cut off in its calls, so none of them was made. Make fewer at once, or shorter ones.",
+            failure: Failure::new(Code::ModelStuck, "the language model's answers were too long to be of use"),
+        }),
+        (Stopped::Filtered, _) if !has_text => Some(Useless {
+            note: "Your last answer was held back by its provider. Answer what can be answered.",
+            failure: Failure::new(Code::ModelStuck, "the language model's provider held its answer back"),
+        }),
+        (_, true) if !has_text => Some(Useless {
+            note: "Your last answer was empty. Answer in words, or make a call.",
+            failure: Failure::new(Code::ModelStuck, "the language model gave an empty answer"),
+        }),
+        _ => None,
+    }
+}
+
+fn decided(turn: &TurnView<'_>, answer: Answer, node: CallId) -> Step {
+    if answer.calls.is_empty() || answer.stopped == Stopped::Filtered {
+        return Step::Answer(said(turn, answer));
+    }
+    let number = u32::try_from(turn.plan.len() + 1).unwrap_or(u32::MAX);
+    let calls = answer.calls.into_iter().take(CALLS_MAX).zip(1..);
+    let step = ModelStep {
+        calls: calls.map(|(asked, n)| call(asked, CallPath::top(number, n))).collect(),
+        said: answer.text,
+        carried: answer.carried,
+        model: answer.model,
+        usage: answer.usage,
+    };
+    Step::Wishes(step, node)
+}
+
+fn said(turn: &TurnView<'_>, answer: Answer) -> Reply {
+    let mut text = answer.text;
+    if answer.stopped == Stopped::Length {
+        text.push_str("\n\n");
+        text.push_str(&words::model_cut(turn.locale));
+    }
+    Reply { locale: turn.locale, ..Reply::text(text) }
 }
 
 fn has_words(message: &Message) -> bool {
@@ -90,4 +205,11 @@ fn call_id(path: &CallPath) -> String {
         id.push_str(&format!("_{part}"));
     }
     id
+}
+
+/// A tool's name as providers take one, whatever a model made up.
+fn legal(tool: &str) -> String {
+    let legal: String =
+        tool.chars().take(64).map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    if legal.is_empty() { "_".to_owned() } else { legal }
 }

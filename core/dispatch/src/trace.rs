@@ -110,6 +110,12 @@ impl LiveTurn {
         live.nodes.iter().map(|n| (**n).clone()).collect()
     }
 
+    /// The newest such node.
+    pub fn find(&self, is: impl Fn(&Node) -> bool) -> Option<Node> {
+        let live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        live.nodes.iter().rev().find(|node| is(node)).map(|node| (**node).clone())
+    }
+
     /// What happened so far, then what happens.
     fn watch(&self) -> TurnStream {
         let mut live = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +172,7 @@ impl Tracer {
         self.push(Trace::End(node.clone()));
     }
 
-    /// A node of an earlier life, put right; it was not a call of this process, so it is not counted.
+    /// A node that is put right after its end, perhaps of an earlier life: not counted once more.
     pub fn ended_earlier(&self, live: &LiveTurn, node: &Arc<Node>) {
         live.put(node);
         self.push(Trace::End(node.clone()));

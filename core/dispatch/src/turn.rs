@@ -25,7 +25,7 @@ use crate::{
     delivery::{self, Settling},
     gateway::Inner,
     model::Usage,
-    planner::{Planned, Step, TurnView},
+    planner::{Step, TurnView},
     progress::Progress,
     reason::{self, Thread},
     session::{self, Here},
@@ -225,39 +225,48 @@ async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Option<Reply
 }
 
 async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
+    let (mut plan, mut steps) = (Vec::new(), Vec::new());
+    let planned = planned(cx, record, &mut plan, &mut steps).await;
+    reason::kept(&plan, &steps).for_each(|step| cx.here.did(step));
+    planned.unwrap_or_else(|failure| failure_reply(cx, &failure))
+}
+
+/// Asks the planner and runs the calls, step by step, until there is an answer.
+async fn planned(
+    cx: &Arc<TurnCx>,
+    record: &Record,
+    plan: &mut Vec<ModelStep>,
+    steps: &mut Vec<Vec<Outcome>>,
+) -> Result<Reply, Failure> {
     let planner = cx.inner.planner.clone();
     let mut thread = Thread::default();
-    let mut plan: Vec<ModelStep> = Vec::new();
-    let mut steps: Vec<Vec<Outcome>> = Vec::new();
     // What an earlier life planned is gone on with: the model is not asked again.
     for (step, n) in record.plan.iter().zip(1..) {
         let node = reason::planned_before(cx, step, n);
-        steps.push(wishes(cx, step, node).await);
+        steps.push(wishes(cx, &mut thread, step, node).await);
         plan.push(step.clone());
     }
     loop {
         let (snapshot, caller, locale) = (&cx.snapshot, &cx.caller, cx.locale);
-        let view = TurnView { cx, record, caller, snapshot, locale, plan: &plan, steps: &steps };
-        match in_time(cx, planner.next(&view, &mut thread)).await {
-            Ok(Step::Answer(reply)) => return reply,
-            Ok(Step::Calls(calls)) => steps.push(batch::run(cx, None, calls).await),
-            Ok(Step::Wishes(step, node)) => {
-                if let Err(failure) = cx.plan(&step).await {
-                    return failure_reply(cx, &failure);
-                }
-                steps.push(wishes(cx, &step, node).await);
+        let view = TurnView { cx, record, caller, snapshot, locale, plan, steps };
+        match in_time(cx, planner.next(&view, &mut thread)).await? {
+            Step::Answer(reply) => return Ok(reply),
+            Step::Calls(calls) => steps.push(batch::run(cx, None, calls).await),
+            Step::Wishes(step, node) => {
+                cx.plan(&step).await?;
+                steps.push(wishes(cx, &mut thread, &step, node).await);
                 plan.push(step);
             }
-            Err(failure) => return failure_reply(cx, &failure),
         }
     }
 }
 
 /// Runs the calls of a model's step.
-async fn wishes(cx: &Arc<TurnCx>, step: &ModelStep, node: CallId) -> Vec<Outcome> {
+async fn wishes(cx: &Arc<TurnCx>, thread: &mut Thread, step: &ModelStep, node: CallId) -> Vec<Outcome> {
     cx.waits.says(&step.said);
-    let planned = step.calls.iter().map(Planned::wished).collect();
-    batch::run(cx, Some(Parent::step(node)), planned).await
+    let outcomes = batch::run(cx, Some(Parent::step(node)), thread.planned(step)).await;
+    thread.ended(step, &outcomes);
+    outcomes
 }
 
 /// A planner that does not answer is left when the turn is stopped or its time is over.

@@ -24,6 +24,23 @@ pub fn fit(value: Value, most: usize, marks: &mut Vec<String>) -> Value {
     json!(contract::text::cut(&format!("… the answer of {size} characters is too large"), most.saturating_sub(2)))
 }
 
+/// The text itself when it fits `most` characters; else its beginning and its end, with what is missing said between them.
+pub fn ends(text: &str, most: usize) -> String {
+    let size = text.chars().count();
+    if size <= most {
+        return text.to_owned();
+    }
+    let gap = |left_out: usize| format!("\n… ({left_out} of {size} characters are left out here) …\n");
+    // As long as the longest that can stand there.
+    let kept = most.saturating_sub(gap(size).chars().count());
+    if kept < 2 {
+        return contract::text::cut(text, most);
+    }
+    let (head, tail) = (kept - kept / 3, kept / 3);
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    format!("{}{}{}", &text[..at(head)], gap(size - kept), &text[at(size - tail)..])
+}
+
 /// Characters of the value as JSON.
 fn size(value: &Value) -> usize {
     value.to_string().chars().count()
@@ -79,7 +96,21 @@ mod tests {
         assert_eq!(cut["…"], format!("and {more} more"));
     }
 
+    #[test]
+    fn a_long_text_keeps_its_beginning_and_its_end() {
+        let text = format!("begin{}end", "日".repeat(415_820));
+        let cut = ends(&text, 200);
+        assert!(cut.starts_with("begin日") && cut.ends_with("日end") && cut.chars().count() <= 200, "{cut}");
+        assert!(cut.contains("of 415828 characters"));
+        assert_eq!(ends("short", 200), "short");
+    }
+
     proptest! {
+        #[test]
+        fn the_ends_of_a_text_fit(text in ".{0,400}", most in 1_usize..300) {
+            prop_assert!(ends(&text, most).chars().count() <= most);
+        }
+
         #[test]
         fn the_budget_holds(text in "[a-z日é\"\\\\]{0,400}", keys in 0_usize..60, most in 100_usize..2_000) {
             let map: serde_json::Map<_, _> = (0..keys).map(|k| (k.to_string(), json!(text))).collect();

@@ -47,6 +47,7 @@ fn heading_key(notice: &Notice) -> &'static str {
         (_, Code::Cancelled) => "heading-stopped",
         (_, Code::NotStarted) => "heading-not-started",
         (_, Code::Busy) => "heading-busy",
+        (_, Code::ModelUnavailable | Code::ModelOverflow | Code::ModelStuck) => "heading-model",
         (Layer::Validation, _) => "heading-input",
         (Layer::Permission, _) => "heading-refused",
         (Layer::Execution, _) => "heading-tool",

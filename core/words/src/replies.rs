@@ -73,6 +73,16 @@ pub fn same_holds(more: usize, locale: Locale) -> String {
     counted("reply-same", "count", more, locale)
 }
 
+/// Under what a language model said until it was cut off.
+pub fn model_cut(locale: Locale) -> String {
+    catalogue::plain(locale, "reply-model-cut")
+}
+
+/// Before the calls that were made, where a language model has no answer.
+pub fn model_tried(locale: Locale) -> String {
+    catalogue::plain(locale, "reply-model-tried")
+}
+
 /// What stands before a reference.
 pub fn reference(locale: Locale) -> String {
     catalogue::plain(locale, "reply-reference")

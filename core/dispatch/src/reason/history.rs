@@ -1,22 +1,33 @@
-//! Earlier turns of a session, as the model reads them.
+//! Earlier turns of a session, as the model reads them. Pure.
+
+use contract::records::{Item, ItemStep};
 
 use crate::{
     model::{Answered, Said, Wish},
+    reason::legal,
     session::{self, Memory},
 };
-use contract::records::{Item, ItemStep};
 
-/// Begins with a person's words; each call has exactly one result.
-pub(super) fn told(memory: &Memory) -> Vec<Said> {
-    let mut said = Vec::new();
+/// Begins with a person's words; each call has exactly one result. With it where each turn ends.
+pub(super) fn told(memory: &Memory) -> (Vec<Said>, Vec<usize>) {
+    let (mut said, mut borders) = (Vec::new(), Vec::with_capacity(memory.items.len()));
     for item in &memory.items {
         turn(item, &mut said);
+        borders.push(said.len());
     }
     // Ahead of what is told word by word, where it stays the same until more of it is noted.
     if let (Some(Said::Person { text, .. }), Some(summary)) = (said.first_mut(), &memory.summary) {
         *text = format!("{}\n\n{text}", session::told(summary));
     }
-    said
+    (said, borders)
+}
+
+/// What is known beside what was said word by word, for the beginning of a message: facts change now and then, and are
+/// never among the system's words. Where no turn is told word by word, what was noted of them.
+pub(super) fn known(memory: &Memory) -> String {
+    let notes = memory.summary.as_deref().filter(|_| memory.items.is_empty()).map(session::told);
+    let known = [notes, session::kept(&memory.facts)];
+    known.into_iter().flatten().map(|known| known + "\n\n").collect()
 }
 
 fn turn(item: &Item, said: &mut Vec<Said>) {
@@ -24,7 +35,9 @@ fn turn(item: &Item, said: &mut Vec<Said>) {
     for (step, n) in item.steps.iter().zip(1..) {
         calls(item, step, n, said);
     }
-    said.push(Said::Model(Answered { text: item.answered.clone(), ..Answered::default() }));
+    // Two entries of a model in a row are one to some providers: what it said is never empty.
+    let text = if item.answered.is_empty() { "(no answer)".to_owned() } else { item.answered.clone() };
+    said.push(Said::Model(Answered { text, ..Answered::default() }));
 }
 
 fn calls(item: &Item, step: &ItemStep, n: usize, said: &mut Vec<Said>) {
@@ -33,10 +46,10 @@ fn calls(item: &Item, step: &ItemStep, n: usize, said: &mut Vec<Said>) {
     let turn = turn.get(turn.len().saturating_sub(8)..).unwrap_or_default();
     let id = |call: usize| format!("call_{turn}_{n}_{call}");
     let wishes = step.calls.iter().zip(1..);
-    let wishes = wishes.map(|(call, k)| Wish { id: id(k), tool: call.tool.clone(), args: call.args.clone() }).collect();
+    let wishes = wishes.map(|(call, k)| Wish { id: id(k), tool: legal(&call.tool), args: call.args.clone() }).collect();
     said.push(Said::Model(Answered { text: step.said.clone(), calls: wishes, carried: None }));
     for (call, k) in step.calls.iter().zip(1..) {
-        let (tool, content) = (call.tool.clone(), call.result.clone());
+        let (tool, content) = (legal(&call.tool), call.result.clone());
         said.push(Said::Result { call: id(k), tool, content, failed: call.failed });
     }
 }

@@ -9,8 +9,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::{
     call::TurnCx,
-    model::{Answer, Draft, Model, Usage},
-    reason::Thread,
+    model::{Answer, Draft, Model, Prompt, Stopped, Usage},
     turn::now_us,
 };
 
@@ -21,15 +20,12 @@ const DRAFT_EVERY: Duration = Duration::from_millis(100);
 pub(super) async fn step(
     cx: &Arc<TurnCx>,
     model: &dyn Model,
-    thread: &Thread,
+    prompt: &Prompt<'_>,
     number: usize,
 ) -> Result<(Answer, CallId), Failure> {
-    let Some(prompt) = thread.prompt(cx.deadline) else {
-        return Err(Failure::fatal(Code::Internal, "the model was asked before there was anything to ask"));
-    };
     let mut thinking = Thinking::begin(cx, &model.about().name, number);
     let draft = TurnDraft { cx, shown: Mutex::default() };
-    match model.step(&prompt, &draft).await {
+    match model.step(prompt, &draft).await {
         Ok(answer) => {
             let node = thinking.answered(&answer);
             Ok((answer, node))
@@ -79,6 +75,13 @@ impl<'a> Thinking<'a> {
     fn answered(&mut self, answer: &Answer) -> CallId {
         if let Some(node) = self.node.as_mut().filter(|_| !answer.model.is_empty()) {
             answer.model.clone_into(&mut node.tool);
+        }
+        if let Some(node) = &mut self.node {
+            node.marks.extend(match answer.stopped {
+                Stopped::Done => None,
+                Stopped::Length => Some("cut off at its longest".to_owned()),
+                Stopped::Filtered => Some("held back by the provider".to_owned()),
+            });
         }
         self.said(&answer.text, answer.usage)
     }

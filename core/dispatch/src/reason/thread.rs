@@ -1,32 +1,54 @@
 //! What the model reads in a turn: the words of the system, what is remembered, the message, the steps so far.
+//!
+//! Grows by what each step gave; what was told stays as it was told, so that providers' caches hold, until the window
+//! is full: then the oldest turns fall out whole, and of a long turn the oldest results are shortened first.
 
 use std::sync::Arc;
 
-use crate::{
-    model::{About, Answered, Prompt, Said, Wish},
-    planner::TurnView,
-    reason::{call_id, history, system, told},
-    session,
-    snapshot::ToolList,
-};
-use contract::{
-    Outcome,
-    records::{ItemCall, ItemStep, ModelStep},
-};
+use contract::{Call, Outcome, records::ModelStep};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// Grows by what each step gave; nothing that was told is told otherwise in a later step, so that providers' caches hold.
+use crate::{
+    model::{About, Answered, Prompt, Said, Wish},
+    planner::{Planned, TurnView},
+    reason::{
+        asked,
+        budget::{self, Budget},
+        call_id, flat, history,
+        judge::{Record, Why},
+        legal, system, told,
+    },
+    session,
+};
+
+/// What is left of a result that is shortened, in characters.
+const SHORTENED: usize = 400;
+/// Least characters of a message that is longer than the window.
+const MESSAGE_LEAST: usize = 2_000;
+
+/// A planner's own from step to step of a turn.
 #[derive(Default)]
 pub(crate) struct Thread {
+    judged: Record,
+    /// Which calls of each step failed as they had failed before.
+    again: Vec<Vec<bool>>,
     begun: Option<Begun>,
 }
 
 struct Begun {
     system: String,
-    list: Arc<ToolList>,
+    tools: Arc<Value>,
     messages: Vec<Said>,
+    /// Where each earlier turn ends; the last is where this turn begins.
+    borders: Vec<usize>,
     /// Steps whose results are among the messages.
     steps: usize,
+    budget: Budget,
+    /// Tokens that a prompt may have.
+    room: u64,
+    /// Tokens of what stands in every prompt.
+    fixed: u64,
 }
 
 impl Thread {
@@ -35,57 +57,234 @@ impl Thread {
         if self.begun.is_some() {
             return;
         }
-        // Half of the window: the rest is for the tools, the results of this turn and its answer.
-        let memory = session::recall(turn.cx, about.context_tokens as usize / 2).await;
-        let mut messages = history::told(&memory);
-        let words = turn.record.message.text();
-        let text = match session::kept(&memory.facts) {
-            Some(kept) => format!("{kept}\n\n{words}"),
-            None => words.to_owned(),
-        };
-        messages.push(Said::Person { text, images: Vec::new() });
-        let list = turn.snapshot.list_in(turn.caller, turn.cx.here.mounted.as_ref());
-        self.begun = Some(Begun { system: system::text(turn), list, messages, steps: 0 });
+        let tools = turn.snapshot.list_in(turn.caller, turn.cx.here.mounted.as_ref()).described.clone();
+        let system = system::text(turn);
+        let fixed = budget::tokens(&system) + budget::json(&tools);
+        // What this turn's results will need is free from the beginning, so that history need not move for each of them.
+        let room = budget::room(about);
+        let free = (room - room / 4).saturating_sub(fixed + budget::tokens(turn.record.message.text()));
+        let memory = session::recall(turn.cx, usize::try_from(free).unwrap_or(usize::MAX)).await;
+        let (mut messages, borders) = history::told(&memory);
+        messages.push(asked::said(turn, about, history::known(&memory)).await);
+        let budget = Budget::of(about, turn.cx.limits.result_chars);
+        let mut begun = Begun { system, tools, messages, borders, steps: 0, budget, room, fixed };
+        begun.fit(room - room / 4);
+        self.begun = Some(begun);
     }
 
-    /// Takes in the steps that ended since.
+    /// A step's calls as they are to be run: none at a tool that was refused in this turn.
+    pub fn planned(&self, step: &ModelStep) -> Vec<Planned> {
+        let planned = |call: &Call| match self.judged.refused(&call.tool) {
+            Some(failure) => Planned { call: call.clone(), unreadable: Some(failure.clone()) },
+            None => Planned::wished(call),
+        };
+        step.calls.iter().map(planned).collect()
+    }
+
+    /// How a step's calls ended.
+    pub fn ended(&mut self, step: &ModelStep, outcomes: &[Outcome]) {
+        let again = self.judged.take(step, outcomes);
+        self.again.push(again);
+    }
+
+    pub(super) fn verdict(&self) -> Option<Why> {
+        self.judged.verdict()
+    }
+
+    /// Takes the steps that ended since among what is told. What a failed call was told, or one that was cut, stands on
+    /// its node too.
     pub fn absorb(&mut self, turn: &TurnView<'_>) {
         let Some(begun) = &mut self.begun else { return };
-        for (step, outcomes) in turn.plan.iter().zip(turn.steps).skip(begun.steps) {
-            let results: Vec<Said> = outcomes.iter().map(result).collect();
-            turn.cx.here.did(remembered(step, &results));
+        for (n, (step, outcomes)) in turn.plan.iter().zip(turn.steps).enumerate().skip(begun.steps) {
             begun.messages.push(Said::Model(answered(step)));
-            begun.messages.extend(results);
+            let again = self.again.get(n).map_or(&[][..], Vec::as_slice);
+            for ((call, outcome), content) in step.calls.iter().zip(outcomes).zip(begun.told(outcomes, again)) {
+                let failed = outcome.result.is_err();
+                if failed || content.is_cut {
+                    turn.cx.told(&outcome.path, &content.text);
+                }
+                let (call, tool) = (call_id(&call.path), legal(&call.tool));
+                begun.messages.push(Said::Result { call, tool, content: content.text, failed });
+            }
             begun.steps += 1;
         }
+        begun.shorten_oldest(begun.budget.turn);
+        begun.fit(begun.room);
+    }
+
+    /// After its model found it too long all the same. False when nothing more can be left out.
+    pub fn shrink(&mut self) -> bool {
+        let Some(begun) = &mut self.begun else { return false };
+        let before = begun.weight();
+        begun.room = before / 2;
+        begun.fit(begun.room);
+        begun.weight() < before
+    }
+
+    /// Something that only the next step is told.
+    pub fn note(&mut self, text: &str) -> Noted<'_> {
+        if let Some(begun) = &mut self.begun {
+            begun.messages.push(Said::Person { text: noted(text), images: Vec::new() });
+        }
+        Noted(self)
     }
 
     pub fn prompt(&self, deadline: Instant) -> Option<Prompt<'_>> {
+        let Begun { system, tools, messages, .. } = self.begun.as_ref()?;
+        Some(Prompt { system, tools, messages, deadline })
+    }
+
+    /// The same for a step without tools: some providers take no call in a history where no tool is listed.
+    pub fn flat(&self, note: Option<&str>) -> Option<(&str, Vec<Said>)> {
         let begun = self.begun.as_ref()?;
-        Some(Prompt { system: &begun.system, tools: &begun.list.described, messages: &begun.messages, deadline })
+        let mut messages = flat::told(&begun.messages);
+        if let Some(note) = note {
+            flat::push(&mut messages, noted(note), Vec::new());
+        }
+        Some((&begun.system, messages))
     }
 }
 
-/// The step as later turns are told it.
-fn remembered(step: &ModelStep, results: &[Said]) -> ItemStep {
-    let calls = step.calls.iter().zip(results).filter_map(|(call, result)| match result {
-        Said::Result { content, failed, .. } => {
-            let (tool, args) = (call.tool.clone(), call.args.clone());
-            Some(ItemCall { tool, args, result: content.clone(), failed: *failed })
+/// A thread with a note at its end, which goes with this.
+pub(crate) struct Noted<'a>(&'a mut Thread);
+
+impl Noted<'_> {
+    pub fn thread(&self) -> &Thread {
+        self.0
+    }
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        if let Some(begun) = &mut self.0.begun {
+            begun.messages.pop();
         }
-        Said::Person { .. } | Said::Model(_) => None,
-    });
-    ItemStep { said: step.said.clone(), calls: calls.collect() }
+    }
+}
+
+fn noted(text: &str) -> String {
+    format!("[From the gateway, not from a person: {text}]")
+}
+
+/// A result as it is told.
+struct Content {
+    text: String,
+    is_cut: bool,
+}
+
+impl Begun {
+    fn told(&self, outcomes: &[Outcome], again: &[bool]) -> Vec<Content> {
+        let again = again.iter().copied().chain(std::iter::repeat(false));
+        let whole: Vec<_> = outcomes.iter().zip(again).map(|(o, again)| told::Whole::of(o, again)).collect();
+        let sizes: Vec<usize> = whole.iter().map(|w| w.chars).collect();
+        let most = self.budget.share(&sizes);
+        let told = |whole: told::Whole| Content { is_cut: whole.chars > most, text: whole.within(most) };
+        whole.into_iter().map(told).collect()
+    }
+
+    fn own(&self) -> usize {
+        self.borders.last().copied().unwrap_or(0)
+    }
+
+    fn weight(&self) -> u64 {
+        self.fixed + self.messages.iter().map(budget::tokens_of).sum::<u64>()
+    }
+
+    /// Shortens the oldest results of this turn until all together have so many characters; the last step's stay.
+    fn shorten_oldest(&mut self, most: usize) {
+        let mut chars: usize = self.messages[self.own()..].iter().map(result_chars).sum();
+        while chars > most {
+            let Some(result) = self.oldest_long_result() else { return };
+            chars -= shortened(result);
+        }
+    }
+
+    /// Of this turn's steps but the last.
+    fn oldest_long_result(&mut self) -> Option<&mut String> {
+        let own = self.own();
+        let last = self.messages.iter().rposition(|said| matches!(said, Said::Model(_))).unwrap_or(own).max(own);
+        self.messages[own..last].iter_mut().find_map(long_result)
+    }
+
+    /// Leaves out what is oldest until so many tokens are not passed: turns whole, then results of this turn, then of the
+    /// message its middle.
+    fn fit(&mut self, room: u64) {
+        let mut weight = self.weight();
+        if weight <= room {
+            return;
+        }
+        weight -= self.forget(weight - room);
+        while weight > room {
+            let Some(result) = self.oldest_long_result() else { break };
+            let before = budget::tokens(result);
+            shortened(result);
+            weight -= before.saturating_sub(budget::tokens(result));
+        }
+        let own = self.own();
+        while weight > room {
+            let Some(result) = self.messages[own..].iter_mut().find_map(long_result) else { break };
+            let before = budget::tokens(result);
+            shortened(result);
+            weight -= before.saturating_sub(budget::tokens(result));
+        }
+        if weight > room
+            && let Some(Said::Person { text, .. }) = self.messages.get_mut(own)
+        {
+            let (tokens, chars) = (budget::tokens(text).max(1), text.chars().count() as u64);
+            let kept = chars * tokens.saturating_sub(weight - room) / tokens;
+            *text = tools::budget::ends(text, usize::try_from(kept).unwrap_or(usize::MAX).max(MESSAGE_LEAST));
+        }
+    }
+
+    /// Drops as many of the oldest turns as have these tokens, or all; how many tokens they had.
+    fn forget(&mut self, tokens: u64) -> u64 {
+        let (mut freed, mut from, mut gone) = (0, 0, 0);
+        for border in &self.borders {
+            if freed >= tokens {
+                break;
+            }
+            freed += self.messages[from..*border].iter().map(budget::tokens_of).sum::<u64>();
+            (from, gone) = (*border, gone + 1);
+        }
+        self.messages.drain(..from);
+        self.borders.drain(..gone);
+        self.borders.iter_mut().for_each(|border| *border -= from);
+        freed
+    }
+}
+
+fn result_chars(said: &Said) -> usize {
+    match said {
+        Said::Result { content, .. } => content.chars().count(),
+        _ => 0,
+    }
+}
+
+fn long_result(said: &mut Said) -> Option<&mut String> {
+    match said {
+        Said::Result { content, .. } if content.chars().count() > SHORTENED => Some(content),
+        _ => None,
+    }
+}
+
+/// How many characters it lost.
+fn shortened(result: &mut String) -> usize {
+    let before = result.chars().count();
+    *result = told::shorter(result, SHORTENED);
+    before.saturating_sub(result.chars().count())
 }
 
 fn answered(step: &ModelStep) -> Answered {
-    let calls = step.calls.iter();
-    let calls =
-        calls.map(|call| Wish { id: call_id(&call.path), tool: call.tool.clone(), args: call.args.clone() }).collect();
+    let wish = |call: &Call| Wish { id: call_id(&call.path), tool: legal(&call.tool), args: object(&call.args) };
+    let calls = step.calls.iter().map(wish).collect();
     Answered { text: step.said.clone(), calls, carried: step.carried.clone() }
 }
 
-fn result(outcome: &Outcome) -> Said {
-    let content = told::told(outcome, 24_000);
-    Said::Result { call: call_id(&outcome.path), tool: outcome.tool.clone(), content, failed: outcome.result.is_err() }
+/// Arguments are an object to every provider, also those that could not be read.
+fn object(args: &Value) -> Value {
+    match args {
+        Value::Object(_) => args.clone(),
+        Value::String(raw) => json!({ "unreadable": contract::text::cut(raw, SHORTENED) }),
+        other => json!({ "unreadable": other }),
+    }
 }

@@ -1,20 +1,112 @@
-//! How the end of a call is told to a model.
+//! How the end of a call is told to a model: cleaned, within its budget, JSON as JSON. Pure.
 
-use contract::{Outcome, State, text};
+use contract::{Code, Failure, Outcome, State, text};
 use serde_json::{Value, json};
+use tools::budget;
 
-/// In at most so many characters; JSON stays JSON.
-pub(super) fn told(outcome: &Outcome, most: usize) -> String {
-    match &outcome.result {
-        Ok(Value::String(said)) => text::cut(&text::clean_framing(said), most),
-        Ok(value) => tools::budget::fit(clean(value), most, &mut Vec::new()).to_string(),
-        Err(failure) => {
-            let mut error = failure.for_model(outcome.repeatable);
-            if outcome.state == State::Unknown {
-                error["error"]["outcome"] = json!("unknown: it may have happened all the same");
-            }
-            error.to_string()
+/// Room for what is said of a cut.
+const OF_THE_CUT: usize = 90;
+
+/// The end of a call, not cut yet.
+pub(super) struct Whole {
+    text: String,
+    /// What it was, where it is not plain text.
+    json: Option<Value>,
+    pub chars: usize,
+}
+
+/// It failed in the same way before, with the same arguments.
+const AGAIN: &str = "the same call failed in the same way before: change the arguments, or try another way";
+
+impl Whole {
+    pub fn of(outcome: &Outcome, again: bool) -> Self {
+        match &outcome.result {
+            Ok(Value::String(said)) => Self::text(text::clean_framing(said)),
+            Ok(value) => Self::json(clean(value)),
+            Err(failure) => Self::json(error(failure, outcome, again)),
         }
+    }
+
+    fn text(text: String) -> Self {
+        Self { chars: text.chars().count(), text, json: None }
+    }
+
+    fn json(value: Value) -> Self {
+        Self { json: Some(value), ..Self::text(String::new()) }.written()
+    }
+
+    fn written(mut self) -> Self {
+        self.text = self.json.as_ref().map_or_else(String::new, Value::to_string);
+        self.chars = self.text.chars().count();
+        self
+    }
+
+    /// In at most so many characters.
+    pub fn within(self, most: usize) -> String {
+        if self.chars <= most {
+            return self.text;
+        }
+        match self.json {
+            Some(value) => cut(value, self.chars, most).to_string(),
+            None => budget::ends(&self.text, most),
+        }
+    }
+}
+
+/// What was told already, in fewer characters.
+pub(super) fn shorter(told: &str, most: usize) -> String {
+    let chars = told.chars().count();
+    if chars <= most {
+        return told.to_owned();
+    }
+    match serde_json::from_str(told) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => cut(value, chars, most).to_string(),
+        _ => budget::ends(told, most),
+    }
+}
+
+/// JSON stays JSON, and says itself that it is not whole.
+fn cut(value: Value, chars: usize, most: usize) -> Value {
+    let note = format!("cut: {chars} characters in all; ask for less to see the rest");
+    let mut value = budget::fit(value, most.saturating_sub(OF_THE_CUT), &mut Vec::new());
+    match &mut value {
+        Value::Object(fields) => {
+            let note = match fields.get("…").and_then(Value::as_str) {
+                Some(more) => format!("{more}; {note}"),
+                None => note,
+            };
+            fields.insert("…".to_owned(), Value::String(note));
+        }
+        Value::Array(items) => items.push(Value::String(note)),
+        _ => {}
+    }
+    value
+}
+
+fn error(failure: &Failure, outcome: &Outcome, again: bool) -> Value {
+    let mut said = failure.for_model(outcome.repeatable);
+    let error = &mut said["error"];
+    if failure.code == Code::ToolUnknown {
+        error["hint"] = json!(names(failure.hint.as_ref().map_or("", |hint| hint.as_str())));
+    }
+    match outcome.state {
+        State::Unknown => {
+            error["outcome"] = json!("unknown: it may have happened all the same; do not repeat it unasked")
+        }
+        State::NotStarted => error["outcome"] = json!("it was not started"),
+        _ => {}
+    }
+    if again {
+        error["repeated"] = json!(AGAIN);
+    }
+    said
+}
+
+/// A model calls tools by their names alone, and reads no commands.
+fn names(hint: &str) -> String {
+    match hint.starts_with("did you mean /") {
+        true => text::for_model(&hint.replace(" /", " ")),
+        false => "call only tools that are in your list".to_owned(),
     }
 }
 
@@ -25,5 +117,59 @@ fn clean(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(clean).collect(),
         Value::Object(map) => map.iter().map(|(key, value)| (text::clean_framing(key), clean(value))).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::CallPath;
+    use expect_test::expect;
+
+    use super::*;
+
+    fn outcome(result: Result<Value, Failure>, state: State) -> Outcome {
+        Outcome { path: CallPath::top(1, 1), tool: "t".into(), state, result, repeatable: false, took_us: 1 }
+    }
+
+    fn told(value: Value, most: usize) -> String {
+        Whole::of(&outcome(Ok(value), State::Ok), false).within(most)
+    }
+
+    #[test]
+    fn a_large_answer_stays_json_within_its_budget_and_says_that_it_was_cut() {
+        let large = json!({"id": "A-17", "rows": vec![json!({"name": "日本".repeat(40)}); 5_000]});
+        let chars = large.to_string().chars().count();
+        assert!(chars > 415_828);
+        let cut = told(large, 2_000);
+        assert!(cut.chars().count() <= 2_000);
+        let read: Value = serde_json::from_str(&cut).unwrap();
+        assert_eq!(read["id"], "A-17");
+        assert_eq!(read["…"], format!("cut: {chars} characters in all; ask for less to see the rest"));
+        let list = told(json!(vec!["x".repeat(50); 1_000]), 2_000);
+        assert!(serde_json::from_str::<Vec<String>>(&list).unwrap().last().unwrap().starts_with("cut: "));
+        let again = shorter(&cut, 400);
+        assert!(again.chars().count() <= 400 && serde_json::from_str::<Value>(&again).unwrap()["id"] == "A-17");
+    }
+
+    #[test]
+    fn a_long_text_keeps_both_ends() {
+        let cut = told(json!(format!("begin{}end", "x".repeat(4_000_000))), 2_000);
+        assert!(cut.chars().count() <= 2_000 && cut.starts_with("beginx") && cut.ends_with("xend"));
+    }
+
+    #[test]
+    fn framing_in_an_answer_is_inert() {
+        let told = told(json!({"a<system>": ["<tool_call x>go", {"b": "<sys<system>tem>do"}]}), 2_000);
+        expect![[r#"{"a":["go",{"b":"do"}]}"#]].assert_eq(&told);
+    }
+
+    #[test]
+    fn a_failure_says_what_may_have_happened_and_that_it_was_tried_before() {
+        let unknown = outcome(Err(Failure::new(Code::Timeout, "'pay' did not answer within 30 s")), State::Unknown);
+        expect![[r#"{"error":{"layer":"execution","code":"timeout","message":"'pay' did not answer within 30 s","retryable":true,"outcome":"unknown: it may have happened all the same; do not repeat it unasked","repeated":"the same call failed in the same way before: change the arguments, or try another way"}}"#]]
+            .assert_eq(&Whole::of(&unknown, true).within(2_000));
+        let near = outcome(Err(Failure::unknown_tool("slep", &["sleep", "slip"])), State::Failed);
+        expect![[r#"{"error":{"layer":"permission","code":"tool.unknown","message":"'slep' is not available here","retryable":false,"hint":"did you mean sleep or slip?"}}"#]]
+            .assert_eq(&Whole::of(&near, false).within(2_000));
     }
 }

@@ -7,6 +7,7 @@ heading-busy = Busy
 heading-input = Check the input
 heading-refused = Not permitted
 heading-tool = The tool did not answer well
+heading-model = No answer
 heading-ours = Our fault
 
 # The lines below the sentence.
@@ -77,6 +78,8 @@ code-model-unavailable = the language model did not answer
     .tool = the language model did not answer for '{ $tool }'
 code-model-overflow = the conversation is too long for the language model
     .tool = the conversation is too long for the language model, so '{ $tool }' was not asked for
+code-model-stuck = the language model came to no answer
+    .tool = the language model came to no answer with '{ $tool }'
 code-delivery-refused = the platform refused the message
     .tool = the platform refused the message of '{ $tool }'
 code-panic = something broke on our side; other calls were not affected

@@ -23,6 +23,8 @@ reply-same = { $count ->
 }
 reply-reference = ref
 reply-named-file = [file { $name }]
+reply-model-cut = … (the answer was cut off here)
+reply-model-tried = What was done for it:
 reply-working = is working on it…
 reply-not-here = I am not available here
 

@@ -7,6 +7,7 @@ heading-busy = 正忙
 heading-input = 请检查输入
 heading-refused = 没有权限
 heading-tool = 工具没有正常回应
+heading-model = 没有答案
 heading-ours = 我们的故障
 
 # 句子下面的各行。
@@ -77,6 +78,8 @@ code-model-unavailable = 语言模型没有回应
     .tool = 语言模型没有为“{ $tool }”回应
 code-model-overflow = 对话太长，语言模型无法处理
     .tool = 对话太长，语言模型无法处理，因此没有调用“{ $tool }”
+code-model-stuck = 语言模型没有得出答案
+    .tool = 语言模型用 '{ $tool }' 没有得出答案
 code-delivery-refused = 平台拒绝了这条消息
     .tool = 平台拒绝了“{ $tool }”的消息
 code-panic = 我们这边出了故障；其他调用没有受到影响

@@ -17,6 +17,8 @@ reply-cut = …（在此截断：共 { $count } 个字符）
 reply-same = 另外 { $count } 条命令也是如此。
 reply-reference = 请求编号
 reply-named-file = [文件 { $name }]
+reply-model-cut = …（回答在此中断）
+reply-model-tried = 为此做过的事：
 reply-working = 正在处理…
 reply-not-here = 我在这里不可用
 

@@ -12,6 +12,7 @@ mod kill;
 mod kinds;
 mod lanes;
 mod languages;
+mod prompts;
 mod reason;
 mod scene;
 mod signs;
