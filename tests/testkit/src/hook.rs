@@ -10,9 +10,9 @@ use contract::{
     Address, Cursors, DeliveryError, DeliveryKey, Fence, FileRef, Indicator, Node, Op, Outlet, Pace, Part, Receipt,
     Reply, SessionKey, StoreDown, TurnId,
     records::{
-        Admitted, Change, ChangeError, Erased, Fact, Item, Kept, Measure, Owned, People, Person, Record, Remembered,
-        Retention, Session, SessionChange, SessionId, SessionQuery, Sessions, Stores, ToolStats, Trees, TurnLine, TurnQuery,
-        Turns, Visit,
+        Admitted, Approval, ApprovalId, ApprovalState, Approvals, Change, ChangeError, Erased, Fact, Item, Kept,
+        Measure, Owned, People, Person, Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery,
+        Sessions, Settled, Stores, ToolStats, Trees, TurnLine, TurnQuery, Turns, Visit,
     },
 };
 use tokio::sync::Notify;
@@ -151,7 +151,14 @@ fn is_told(words: &Mutex<Vec<&'static str>>, operation: &str) -> bool {
 /// Stores whose operations pass a hook.
 pub fn hooked(stores: Stores, hook: Arc<dyn Hook>) -> Stores {
     let hooked = Arc::new(Hooked { stores, hook });
-    Stores { turns: hooked.clone(), sessions: hooked.clone(), people: hooked.clone(), trees: hooked.clone(), cursors: hooked.clone(), approvals: hooked }
+    Stores {
+        turns: hooked.clone(),
+        sessions: hooked.clone(),
+        people: hooked.clone(),
+        trees: hooked.clone(),
+        cursors: hooked.clone(),
+        approvals: hooked,
+    }
 }
 
 struct Hooked {

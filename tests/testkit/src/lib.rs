@@ -12,8 +12,8 @@ pub mod redis;
 use std::{sync::Arc, time::Duration};
 
 use contract::{
-    Accepted, Address, Caller, Heard, Inbox, Kind, MemoryKey, Message, Origin, Outcome, Outlet, Platform, Reply, Sender,
-    SessionKey, TurnId,
+    Accepted, Address, Caller, Heard, Inbox, Kind, MemoryKey, Message, Origin, Outcome, Outlet, Platform, Reply,
+    Sender, SessionKey, TurnId,
     ids::PARTITIONS,
     records::{Item, Person, Stores, Visit},
 };
