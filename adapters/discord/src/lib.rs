@@ -46,6 +46,8 @@ pub struct Config {
     pub gateway_url: Option<String>,
     /// As many as Discord recommends when it is not here.
     pub shards: Option<u32>,
+    /// As many as Discord allows everybody when it is not here; it grants more to large bots.
+    pub requests_per_second: Option<usize>,
     pub timing: Timing,
 }
 
@@ -58,6 +60,7 @@ impl Config {
             api_url,
             gateway_url: None,
             shards: None,
+            requests_per_second: None,
             timing: Timing::default(),
         }
     }
@@ -130,7 +133,7 @@ impl Discord {
     pub fn new(config: Config) -> Result<Arc<Self>, Stopped> {
         Ok(Arc::new(Self {
             account: config.account.clone(),
-            rest: Arc::new(Rest::new(&config.token, config.api_url.as_deref())?),
+            rest: Arc::new(Rest::new(&config.token, config.api_url.as_deref())?.granted(config.requests_per_second)),
             config,
             me: OnceLock::new(),
             answers: Answers::default(),

@@ -112,6 +112,12 @@ impl Rest {
         })
     }
 
+    /// With so many requests in a second, when the account was granted another number.
+    pub(crate) fn granted(self, per_second: Option<usize>) -> Self {
+        lock(&self.limits).granted = per_second;
+        self
+    }
+
     /// The token without its scheme, for the gateway.
     pub(crate) fn token(&self) -> &SecretString {
         &self.token

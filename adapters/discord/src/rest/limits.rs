@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Buckets and routes that are remembered; those whose time is over go first.
 const MOST: usize = 10_000;
-/// Requests in a second, of all kinds.
+/// Requests in a second, of all kinds, of an account that was granted no other number.
 const GLOBAL: usize = 50;
 const SECOND: Duration = Duration::from_secs(1);
 /// Discord shuts out who makes 10,000 requests that it refuses within ten minutes.
@@ -78,6 +78,8 @@ pub(crate) struct Limits {
     /// The bucket that the platform named for a kind of request.
     named: HashMap<String, String>,
     buckets: HashMap<(String, String), Bucket>,
+    /// Another number than [`GLOBAL`].
+    pub(crate) granted: Option<usize>,
     /// Requests of the last second.
     recent: VecDeque<Instant>,
     shut_until: Option<Instant>,
@@ -115,7 +117,7 @@ impl Limits {
         let is_near = self.invalid.len() >= MOST_INVALID;
         let guarded =
             self.invalid.front().filter(|_| is_near).map(|first| INVALID_WINDOW.saturating_sub(now - *first) + MARGIN);
-        let is_full = self.recent.len() >= GLOBAL && !route.is_by_token();
+        let is_full = self.recent.len() >= self.granted.unwrap_or(GLOBAL) && !route.is_by_token();
         let own = self.recent.front().filter(|_| is_full).map(|first| SECOND.saturating_sub(now - *first) + MARGIN);
         [told, guarded, own].into_iter().flatten().max()
     }
@@ -265,6 +267,8 @@ mod tests {
         }
         assert!(wait(&mut limits, "/channels/99/messages", now).is_some_and(|(_, of_all)| of_all));
         assert_eq!(wait(&mut limits, "/channels/99/messages", now + SECOND), None);
+        limits.granted = Some(GLOBAL + 10);
+        assert_eq!(wait(&mut limits, "/channels/99/messages", now + SECOND / 2), None, "it was granted more");
     }
 
     #[test]
