@@ -52,6 +52,8 @@ struct State {
     /// By the key under which it was posted.
     posted: HashMap<String, Receipt>,
     finds: bool,
+    /// How often it is yet to ask who looks up something to wait.
+    busy: u32,
     private: bool,
     pace: Pace,
     slow: Duration,
@@ -86,6 +88,11 @@ impl Recorder {
     /// It can look up what was posted under a key.
     pub fn can_find(&self) {
         self.lock().finds = true;
+    }
+
+    /// It asks to wait so often before it looks up what was posted.
+    pub fn finds_after(&self, waits: u32) {
+        (self.lock().finds, self.lock().busy) = (true, waits);
     }
 
     /// It can show a message to its sender alone.
@@ -139,9 +146,14 @@ impl Recorder {
     }
 
     fn find(&self, key: &DeliveryKey) -> Result<Receipt, DeliveryError> {
-        let state = self.lock();
+        let mut state = self.lock();
         if !state.finds {
             return Err(DeliveryError::Refused(Why::Unsupported));
+        }
+        if state.busy > 0 {
+            state.busy -= 1;
+            let until = SystemTime::now() + Duration::from_millis(20);
+            return Err(DeliveryError::Wait { scope: Scope::Account, until });
         }
         state.posted.get(&key.to_string()).cloned().ok_or(DeliveryError::Refused(Why::Gone))
     }

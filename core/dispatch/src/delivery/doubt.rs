@@ -23,13 +23,16 @@ pub(super) enum Doubt {
     Harmless,
 }
 
-/// How often a platform that asks to wait, or is not reached, is asked whether it has a message.
+/// How often a platform that is not reached is asked whether it has a message.
 const LOOKS_MAX: u32 = 4;
-/// The longest wait for that; beyond it the message is sent again with the mark.
+/// The longest that a platform which asks to wait is waited for; beyond it the message is sent again with the mark.
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(30);
+/// A wait that is over when it is heard of.
+const SHORTEST_WAIT: Duration = Duration::from_millis(50);
 
 pub(super) async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: &DeliveryKey) -> Result<Doubt, Stop> {
-    for look in 1..=LOOKS_MAX {
+    let (mut unreached, mut waited) = (0, Duration::ZERO);
+    loop {
         let finding = connected.outlet.send(&job.delivery.to, Op::Find, key);
         let wait = match tokio::time::timeout(SEND_DEADLINE, finding).await {
             Ok(Ok(receipt)) => return Ok(Doubt::Arrived(receipt)),
@@ -39,15 +42,24 @@ pub(super) async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: 
             }
             Ok(Err(DeliveryError::Refused(Why::Gone))) => return Ok(Doubt::Harmless),
             Ok(Err(DeliveryError::Refused(_))) | Err(_) => return Ok(Doubt::Open),
-            Ok(Err(DeliveryError::Wait { until, .. })) => until.duration_since(SystemTime::now()).unwrap_or_default(),
-            Ok(Err(DeliveryError::NotSent(_) | DeliveryError::Unsure(_))) => Duration::from_secs(u64::from(look)),
+            // Where many are to wait, each waits several times for a short while: that uses up no look.
+            Ok(Err(DeliveryError::Wait { until, .. })) => {
+                until.duration_since(SystemTime::now()).unwrap_or_default().max(SHORTEST_WAIT)
+            }
+            Ok(Err(DeliveryError::NotSent(_) | DeliveryError::Unsure(_))) => {
+                unreached += 1;
+                if unreached == LOOKS_MAX {
+                    return Ok(Doubt::Open);
+                }
+                Duration::from_secs(unreached.into())
+            }
         };
-        if look == LOOKS_MAX || wait > LOOK_WAIT_MAX {
+        waited += wait;
+        if waited > LOOK_WAIT_MAX {
             return Ok(Doubt::Open);
         }
         pause(inner, wait).await?;
     }
-    Ok(Doubt::Open)
 }
 
 /// What showed the progress to everybody goes away once the answer is there for one person.

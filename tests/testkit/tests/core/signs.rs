@@ -99,3 +99,13 @@ async fn what_can_be_looked_up_is_never_sent_twice_nor_marked() {
     until("it is delivered", || gateway.gateway.load() == (0, 0, 0) && gateway.outlet.finals().len() == 2).await;
     assert_eq!(gateway.outlet.standing(), ["- id: 1", "- id: 2"]);
 }
+
+#[tokio::test]
+async fn a_platform_that_is_busy_is_asked_until_it_knows_what_arrived() {
+    let gateway = gateway(&Gate::opened()).await;
+    gateway.outlet.finds_after(6);
+    gateway.outlet.fail_next([Fault::UnsureAfter]);
+    accept(&gateway, asks("1")).await;
+    until("it is delivered", || gateway.gateway.load() == (0, 0, 0) && !gateway.outlet.finals().is_empty()).await;
+    assert_eq!(gateway.outlet.standing(), ["- id: 1"]);
+}
