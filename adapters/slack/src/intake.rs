@@ -320,7 +320,7 @@ impl Intake {
         let menu = self.core.catalog.menu(&caller);
         let prompt = |item: &contract::MenuItem| {
             let title = if item.description.is_empty() { &item.name } else { &item.description };
-            json!({"title": cut::one_line(title, 75), "message": format!("/{}", item.name)})
+            json!({"title": cut::one_line(title, 75), "message": item.name})
         };
         let prompts: Vec<Value> = menu.items.iter().take(MOST_PROMPTS).map(prompt).collect();
         if prompts.is_empty() {
