@@ -186,6 +186,7 @@ pub fn status_of(code: Code) -> StatusCode {
         | Code::NotStarted
         | Code::Unavailable
         | Code::ModelUnavailable
+        | Code::ModelStuck
         | Code::Store => StatusCode::SERVICE_UNAVAILABLE,
         Code::Panic | Code::Crashed | Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }

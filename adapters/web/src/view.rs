@@ -50,7 +50,16 @@ pub fn node(node: &Node, eyes: Eyes) -> Value {
         "result_bytes": node.result_bytes,
         "marks": node.marks,
     });
+    if !node.told.is_empty() {
+        out["told"] = json!(node.told);
+    }
+    if let Some(usage) = &node.usage {
+        out["usage"] = json!({ "input": usage.input, "cached": usage.cached, "output": usage.output });
+    }
     if eyes == Eyes::Operator {
+        if let Some(usage) = &node.usage {
+            out["usage"]["cost_micros"] = json!(usage.cost_micros);
+        }
         out["detail"] = json!(node.detail);
         out["spec"] = json!(node.spec.map(|digest| digest.to_string()));
         out["upstream_status"] = json!(node.upstream_status);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use contract::{CallId, Node, NodeKind, State};
+use contract::{CallId, Node, NodeKind, State, Usage};
 
 /// From here on deeper nodes are not indented further.
 const DEEPEST: usize = 24;
@@ -146,17 +146,23 @@ pub fn draw_text(nodes: &[Node], with_bodies: bool) -> String {
 fn label(node: &Node, with_bodies: bool) -> String {
     let name = match node.kind {
         NodeKind::Turn => "turn",
-        NodeKind::ModelStep => "model step",
+        NodeKind::ModelStep => &format!("model {}", node.tool),
         NodeKind::Approval => "approval",
         NodeKind::Call => &node.tool,
     };
     let mut text = contract::text::one_line(name, 64);
+    if with_bodies && node.kind == NodeKind::ModelStep && !node.result.is_empty() && node.code.is_none() {
+        text.push_str(&format!(" “{}”", contract::text::one_line(&node.result, 60)));
+    }
     if with_bodies && node.kind == NodeKind::Call && !node.args.is_empty() {
         text.push_str(&format!(" {}", contract::text::one_line(&node.args, 60)));
     }
     text.push_str(&format!("  {}", shown_state(node, with_bodies).as_str()));
     if let Some(code) = shown_code(node, with_bodies) {
         text.push_str(&format!(" [{code}]"));
+    }
+    if let Some(usage) = &node.usage {
+        text.push_str(&format!("  {}", tokens(usage)));
     }
     if let Some(us) = node.duration_us {
         text.push_str(&format!("  {}", duration(us)));
@@ -165,6 +171,12 @@ fn label(node: &Node, with_bodies: bool) -> String {
         text.push_str(&format!("  {} attempts", node.attempts));
     }
     text
+}
+
+/// `812 → 55 tokens`: those of the prompt, and those of what was said.
+pub fn tokens(usage: &Usage) -> String {
+    let cached = if usage.cached > 0 { format!(" ({} cached)", usage.cached) } else { String::new() };
+    format!("{}{cached} → {} tokens", usage.input, usage.output)
 }
 
 fn shown_state(node: &Node, with_bodies: bool) -> State {

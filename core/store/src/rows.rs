@@ -2,7 +2,7 @@
 //! hundred bytes. Types of their own, since the words of the contract may change and stored rows may not.
 
 use contract::{
-    CallId, CallPath, Code, Node, NodeKind, Place, SessionKey, State, StoreDown, TurnId, records::TurnLine,
+    CallId, CallPath, Code, Node, NodeKind, Place, SessionKey, State, StoreDown, TurnId, Usage, records::TurnLine,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,12 @@ struct NodeRow {
     marks: Vec<String>,
     /// Packed with names: only the turn's own node has it.
     place: Option<Vec<u8>>,
+    // Rows of before there were models end here.
+    #[serde(default)]
+    told: String,
+    /// Tokens of the prompt, those from a cache, tokens said, millionths of a currency.
+    #[serde(default)]
+    usage: Option<[u64; 4]>,
 }
 
 /// A node without its turn, which names the place where the row is kept.
@@ -58,6 +64,8 @@ pub fn pack_node(node: &Node) -> Result<Vec<u8>, StoreDown> {
         upstream_status: node.upstream_status,
         marks: node.marks.clone(),
         place: node.place.as_deref().map(pack).transpose()?,
+        told: node.told.clone(),
+        usage: node.usage.map(|usage| [usage.input, usage.cached, usage.output, usage.cost_micros]),
     })
 }
 
@@ -85,6 +93,8 @@ pub fn unpack_node(turn: TurnId, bytes: &[u8]) -> Result<Node, Unreadable> {
         upstream_status: row.upstream_status,
         marks: row.marks,
         place: place.map(Box::new),
+        told: row.told,
+        usage: row.usage.map(|[input, cached, output, cost_micros]| Usage { input, cached, output, cost_micros }),
         ..Node::new(turn, CallId(row.call), kind, row.started_us)
     })
 }
@@ -207,6 +217,22 @@ mod tests {
     fn stored_numbers_are_read_as_what_they_were_written_for() {
         assert!(STATES.iter().all(|state| state_of(state_number(*state)) == Some(*state)));
         assert!(KINDS.iter().all(|kind| kind_of(kind_number(*kind)) == Some(*kind)));
+    }
+
+    #[test]
+    fn what_a_models_step_took_is_kept_and_a_row_of_before_there_were_models_is_read() {
+        let usage = Some(Usage { input: 812, cached: 600, output: 55, cost_micros: 7 });
+        let node = Node { told: "no".into(), usage, ..Node::new(TurnId::new(), CallId(1), NodeKind::ModelStep, 1) };
+        let row = pack_node(&node).unwrap();
+        assert_eq!(unpack_node(node.turn, &row).unwrap(), node);
+        let plain = Node { told: String::new(), usage: None, ..node };
+        let mut before = pack_node(&plain).unwrap();
+        // An array of so many, without its last two: an empty text and nothing.
+        assert_eq!(before[before.len() - 2..], [0xa0, 0xc0]);
+        before.truncate(before.len() - 2);
+        let fields = before.windows(3).position(|head| head[0] == 0xdc).expect("the row is an array");
+        before[fields + 2] -= 2;
+        assert_eq!(unpack_node(plain.turn, &before).unwrap(), plain);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use contract::{Node, NodeKind, State, text::one_line};
-use dispatch::tree::{Row, Shown, rows};
+use dispatch::tree::{Row, Shown, rows, tokens};
 
 use crate::ink::{Ink, Tone, duration, ending};
 
@@ -68,9 +68,13 @@ fn write_row(out: &mut String, row: &Row<'_>, width: usize, from: u64, style: St
         let _ = write!(out, "  {}", style.ink.paint(Tone::Quiet, &word));
     }
     out.push('\n');
-    if style.details && !node.detail.is_empty() {
-        let indent = row.branches.replace("├─ ", "│  ").replace("└─ ", "   ") + "  ";
-        let _ = writeln!(out, "{indent}{}", style.ink.paint(Tone::Quiet, &one_line(&node.detail, DETAIL)));
+    if !style.details {
+        return;
+    }
+    let indent = row.branches.replace("├─ ", "│  ").replace("└─ ", "   ") + "  ";
+    let told = if node.told.is_empty() { String::new() } else { format!("told: {}", node.told) };
+    for line in [&node.detail, &told].into_iter().filter(|line| !line.is_empty()) {
+        let _ = writeln!(out, "{indent}{}", style.ink.paint(Tone::Quiet, &one_line(line, DETAIL)));
     }
 }
 
@@ -78,7 +82,7 @@ fn name(node: &Node) -> String {
     let path = node.path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
     match node.kind {
         NodeKind::Turn => "turn".into(),
-        NodeKind::ModelStep => format!("model{path}"),
+        NodeKind::ModelStep => format!("model{path} {}", one_line(&node.tool, 64)).trim_end().to_owned(),
         NodeKind::Approval => format!("approval{path}"),
         NodeKind::Call => format!("{}{path}", one_line(&node.tool, 64)),
     }
@@ -106,9 +110,17 @@ fn remarks(node: &Node) -> Vec<String> {
     if node.attempts > 1 {
         words.push(format!("{} attempts", node.attempts));
     }
+    words.extend(node.usage.as_ref().map(tokens));
+    let cost = node.usage.map_or(0, |usage| usage.cost_micros);
+    if cost > 0 {
+        words.push(format!("cost {}.{:06}", cost / 1_000_000, cost % 1_000_000));
+    }
     words.extend(node.marks.iter().map(|mark| one_line(mark, SUMMARY)));
     if !node.args.is_empty() {
         words.push(one_line(&node.args, SUMMARY));
+    }
+    if node.kind == NodeKind::ModelStep && node.code.is_none() && !node.result.is_empty() {
+        words.push(format!("“{}”", one_line(&node.result, SUMMARY)));
     }
     words
 }

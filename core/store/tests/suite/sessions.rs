@@ -5,7 +5,8 @@ use std::time::Duration;
 use contract::{
     Digest, MemoryKey, TurnId,
     records::{
-        ALLOWED_MAX, Change, ITEMS_MAX, Retained, Retention, SESSIONS_MAX, Session, SessionChange, SessionQuery, Stores, Visit,
+        ALLOWED_MAX, Change, ITEMS_MAX, Retained, Retention, SESSIONS_MAX, Session, SessionChange, SessionQuery,
+        Stores, Visit,
     },
 };
 

@@ -190,7 +190,8 @@ function line(node, depth) {
   }
   const button = item.firstElementChild;
   const turn = node.kind === "turn";
-  const name = turn ? "turn" : node.tool || node.kind.replace("_", " ");
+  const step = node.kind === "model_step";
+  const name = turn ? "turn" : step ? `model ${node.tool || ""}`.trim() : node.tool || node.kind.replace("_", " ");
   item.dataset.tone = toneOf(node);
   item.style.setProperty("--depth", depth);
   button.setAttribute("aria-expanded", String(view.open.has(node.call)));
@@ -198,7 +199,7 @@ function line(node, depth) {
   button.querySelector(".glyph").textContent = MARKS[node.state] || "•";
   button.querySelector("b").textContent = name;
   const said = word(node);
-  button.querySelector("i").textContent = node.state === "ok" ? (turn ? node.args || "" : node.path || "") : said;
+  button.querySelector("i").textContent = node.state === "ok" ? (turn ? node.args || "" : step ? tokens(node.usage) : node.path || "") : said;
   details(item, node);
   return item;
 }
@@ -218,8 +219,15 @@ function details(item, node) {
     ...fact("ended", why), ...fact("path", node.path),
     ...fact("started", preciseClock(node.started_us / 1_000)), ...fact("took", duration(node.duration_us)),
     ...fact("waited", node.queued_us ? duration(node.queued_us) : ""), ...fact("attempts", node.attempts > 1 ? node.attempts : ""),
+    ...fact("tokens", tokens(node.usage)), ...fact("cost", node.usage?.cost_micros ? (node.usage.cost_micros / 1e6).toFixed(6) : ""),
     ...fact("upstream", node.upstream_status), ...fact("marks", (node.marks || []).join("; ")),
-    ...body(node.kind === "turn" ? "asked" : "arguments", node.args), ...body("result", node.result), ...body("for operators", node.detail)));
+    ...body(node.kind === "turn" ? "asked" : "arguments", node.args), ...body(node.kind === "model_step" ? "said" : "result", node.result), ...body("told the model", node.told), ...body("for operators", node.detail)));
+}
+
+/** Of the prompt, and of what was said. */
+function tokens(usage) {
+  if (!usage) return "";
+  return `${usage.input}${usage.cached ? ` (${usage.cached} cached)` : ""} → ${usage.output} tokens`;
 }
 
 function pretty(value) {

@@ -285,6 +285,8 @@ pub(super) fn node(turn: TurnId, value: &Value) -> Option<Node> {
     node.result = text("result");
     node.detail = text("detail");
     node.marks = read(&value["marks"]).unwrap_or_default();
+    node.told = text("told");
+    node.usage = read(&value["usage"]);
     Some(node)
 }
 

@@ -26,6 +26,20 @@ fn check(nodes: &[Node], expected: Expect) {
 }
 
 #[test]
+fn a_models_step_says_what_it_took_and_its_calls_what_it_was_told() {
+    let mut step = call(1001, Some(1000), "1", "qwen3:8b", 1);
+    step.kind = NodeKind::ModelStep;
+    step.result = "I look it up.".into();
+    step.usage = Some(contract::Usage { input: 812, cached: 600, output: 55, cost_micros: 1_250 });
+    let mut late = call(1002, Some(1001), "1.1", "read_page", 3);
+    late.state = State::Failed;
+    late.code = Some(Code::Timeout);
+    late.detail = "no answer within 2 s".into();
+    late.told = r#"{"error":{"code":"timeout"}}"#.into();
+    check(&[turn(), step, late], expect![]);
+}
+
+#[test]
 fn children_hang_under_their_parents_in_order_of_start() {
     let mut failed = call(1003, Some(1001), "1.1.2", "read_page", 46);
     failed.state = State::Failed;

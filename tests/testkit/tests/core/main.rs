@@ -14,6 +14,7 @@ mod lanes;
 mod languages;
 mod prompts;
 mod reason;
+mod replan;
 mod scene;
 mod signs;
 mod turns;

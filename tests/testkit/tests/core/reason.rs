@@ -39,12 +39,12 @@ async fn results_come_back_in_the_order_of_the_calls_and_then_it_answers() {
         [calls, says("Slept **31 ms**.")],
         expect!["Slept 31 ms."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  ├─ sleep {ms: 30}  ok
-        │  └─ sleep {ms: 1}  ok
-        └─ model step  ok
-    "#]],
+            turn  ok  200 → 20 tokens
+            ├─ model scripted “I sleep twice.”  ok  100 → 10 tokens
+            │  ├─ sleep {ms: 30}  ok
+            │  └─ sleep {ms: 1}  ok
+            └─ model scripted “Slept **31 ms**.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     expect![[r#"
@@ -62,9 +62,9 @@ async fn a_model_that_only_talks_has_one_step() {
         [says("Hello!")],
         expect!["Hello!"],
         expect![[r#"
-        turn  ok
-        └─ model step  ok
-    "#]],
+            turn  ok  100 → 10 tokens
+            └─ model scripted “Hello!”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     assert_eq!(asked[0].tool_names(), ["crash", "gate", "noop", "once", "send_message", "sleep"]);
@@ -85,13 +85,13 @@ async fn wrong_arguments_are_told_where_and_how_and_may_be_corrected() {
         acts,
         expect!["Done."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  └─ sleep {ms: "soon"}  failed [args.invalid]
-        ├─ model step  ok
-        │  └─ sleep {ms: 1}  ok
-        └─ model step  ok
-    "#]],
+            turn  ok  300 → 30 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: "soon"}  failed [args.invalid]
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: 1}  ok
+            └─ model scripted “Done.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     expect![[r#"{"error":{"layer":"validation","code":"args.invalid","message":"'sleep' cannot run with these arguments: one thing is wrong","retryable":false,"usage":"/sleep ms","problems":[{"path":"ms","expected":"integer","got":"\"soon\"","hint":"a whole number in digits, like 3"}]}}"#]].assert_eq(&last_result(&asked[1]));
@@ -105,15 +105,15 @@ async fn three_strikes_end_in_an_honest_answer_without_tools() {
         acts,
         expect!["I could not make it sleep."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  └─ sleep {ms: "a"}  failed [args.invalid]
-        ├─ model step  ok
-        │  └─ sleep {ms: "b"}  failed [args.invalid]
-        ├─ model step  ok
-        │  └─ sleep {ms: "c"}  failed [args.invalid]
-        └─ model step  ok
-    "#]],
+            turn  ok  400 → 40 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: "a"}  failed [args.invalid]
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: "b"}  failed [args.invalid]
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: "c"}  failed [args.invalid]
+            └─ model scripted “I could not make it sleep.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     assert!(asked[3].tool_names().is_empty());
@@ -144,15 +144,15 @@ async fn where_the_last_step_fails_too_the_person_is_told_what_was_tried() {
         - ⚠️ sleep
         - ⚠️ sleep"#]],
         expect![[r#"
-        turn  failed [model.stuck]
-        ├─ model step  ok
-        │  └─ sleep {ms: "a"}  failed [args.invalid]
-        ├─ model step  ok
-        │  └─ sleep {ms: "b"}  failed [args.invalid]
-        ├─ model step  ok
-        │  └─ sleep {ms: "c"}  failed [args.invalid]
-        └─ model step  failed [model.unavailable]
-    "#]],
+            turn  failed [model.stuck]  300 → 30 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: "a"}  failed [args.invalid]
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: "b"}  failed [args.invalid]
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ sleep {ms: "c"}  failed [args.invalid]
+            └─ model scripted  failed [model.unavailable]
+        "#]],
     )
     .await;
 }
@@ -164,10 +164,10 @@ async fn a_call_that_is_cut_off_is_never_made() {
         [cut, says("Then not.")],
         expect!["Then not."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        └─ model step  ok
-    "#]],
+            turn  ok  200 → 20 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            └─ model scripted “Then not.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     assert!(asked[1].text().contains("cut off"), "{}", asked[1].text());
@@ -176,11 +176,11 @@ async fn a_call_that_is_cut_off_is_never_made() {
         [wants(&[("once", r#"{"id": "a"#)]), says("Then not.")],
         expect!["Then not."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  └─ once "{"id": "a"  failed [args.unreadable]
-        └─ model step  ok
-    "#]],
+            turn  ok  200 → 20 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ once "{"id": "a"  failed [args.unreadable]
+            └─ model scripted “Then not.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
 }
@@ -197,14 +197,14 @@ async fn arguments_come_in_every_dress() {
         [calls, says("Done.")],
         expect!["Done."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  ├─ noop {}  failed [args.invalid]
-        │  ├─ sleep {ms: 1}  ok
-        │  ├─ sleep {ms: 1}  ok
-        │  └─ sleep {ms: 1}  ok
-        └─ model step  ok
-    "#]],
+            turn  ok  200 → 20 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  ├─ noop {}  failed [args.invalid]
+            │  ├─ sleep {ms: 1}  ok
+            │  ├─ sleep {ms: 1}  ok
+            │  └─ sleep {ms: 1}  ok
+            └─ model scripted “Done.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
 }
@@ -216,12 +216,12 @@ async fn a_name_that_does_not_exist_gets_its_neighbours_and_runs_none_of_them() 
         acts,
         expect!["No."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  ├─ slep {ms: 1}  failed [tool.unknown]
-        │  └─ secret_thing {}  denied [denied]
-        └─ model step  ok
-    "#]],
+            turn  ok  200 → 20 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  ├─ slep {ms: 1}  failed [tool.unknown]
+            │  └─ secret_thing {}  denied [denied]
+            └─ model scripted “No.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     expect![[r#"
@@ -239,15 +239,15 @@ async fn an_attempt_at_a_refused_tool_is_answered_at_once() {
         [secret(), secret(), says("No.")],
         expect!["No."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  ├─ secret_thing {}  denied [denied]
-        │  └─ sleep {ms: 1}  ok
-        ├─ model step  ok
-        │  ├─ secret_thing {}  denied [denied]
-        │  └─ sleep {ms: 1}  ok
-        └─ model step  ok
-    "#]],
+            turn  ok  300 → 30 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  ├─ secret_thing {}  denied [denied]
+            │  └─ sleep {ms: 1}  ok
+            ├─ model scripted  ok  100 → 10 tokens
+            │  ├─ secret_thing {}  denied [denied]
+            │  └─ sleep {ms: 1}  ok
+            └─ model scripted “No.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     assert_eq!(asked[0].tools, asked[2].tools);
@@ -260,15 +260,15 @@ async fn the_same_failing_call_is_pointed_out_and_circles_end() {
         [crash(), crash(), crash(), says("It crashes.")],
         expect!["It crashes."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        │  └─ crash {}  failed [panic]
-        ├─ model step  ok
-        │  └─ crash {}  failed [panic]
-        ├─ model step  ok
-        │  └─ crash {}  failed [panic]
-        └─ model step  ok
-    "#]],
+            turn  ok  400 → 40 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ crash {}  failed [panic]
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ crash {}  failed [panic]
+            ├─ model scripted  ok  100 → 10 tokens
+            │  └─ crash {}  failed [panic]
+            └─ model scripted “It crashes.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     assert!(!last_result(&asked[1]).contains("repeated"));
@@ -281,10 +281,10 @@ async fn an_empty_answer_is_asked_for_once_more_then_told() {
         [says(" "), says("Here I am.")],
         expect!["Here I am."],
         expect![[r#"
-        turn  ok
-        ├─ model step  ok
-        └─ model step  ok
-    "#]],
+            turn  ok  200 → 20 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            └─ model scripted “Here I am.”  ok  100 → 10 tokens
+        "#]],
     )
     .await;
     check(
@@ -294,10 +294,10 @@ async fn an_empty_answer_is_asked_for_once_more_then_told() {
           code: model.stuck
         → ask again in other words, or for less at once"#]],
         expect![[r#"
-        turn  failed [model.stuck]
-        ├─ model step  ok
-        └─ model step  ok
-    "#]],
+            turn  failed [model.stuck]  200 → 20 tokens
+            ├─ model scripted  ok  100 → 10 tokens
+            └─ model scripted  ok  100 → 10 tokens
+        "#]],
     )
     .await;
 }
@@ -311,9 +311,9 @@ async fn a_model_that_fails_is_told_and_may_be_tried_again_while_nothing_ran_onc
           code: model.unavailable
         → if it goes on, tell an operator the reference"#]],
         expect![[r#"
-        turn  failed [model.unavailable]
-        └─ model step  failed [model.unavailable]
-    "#]],
+            turn  failed [model.unavailable]
+            └─ model scripted  failed [model.unavailable]
+        "#]],
     )
     .await;
     let once = Scripted::new([wants(&[("once", r#"{"id": "x"}"#)]), fails()]);
