@@ -86,6 +86,8 @@ pub(crate) fn adapter_with(platform: Platform, set: Set<'_>) -> (Adapter, Start)
     match platform {
         Platform::Discord => {
             let mut config = discord::Config::new("main", DISCORD.into(), Some(format!("{url}/discord/api/v10")));
+            // The simulators have no limits.
+            config.requests_per_second = Some(10_000);
             config.timing.defer = Duration::from_millis(500);
             config.timing.identify = Duration::from_millis(50);
             config.timing.backoff = Duration::from_millis(200);

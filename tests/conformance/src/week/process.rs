@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use contract::{Platform, Stopped, ids::PARTITIONS, seams::Condition};
+use contract::{Outlet, Platform, Stopped, ids::PARTITIONS, seams::Condition};
 use dispatch::Settings;
 use endpoints::{Endpoints, Native};
 use serde_json::{Value, json};
@@ -72,29 +72,34 @@ pub struct Gateway {
 
 /// Starts one on simulators at `url` and waits until it is connected.
 pub async fn gateway(platform: Platform, url: &str) -> Gateway {
-    let ground = Ground::new(StoreKind::Sqlite).await;
-    let runs = Runs::new();
-    let endpoints = Endpoints::new().native("note", Note(runs.clone()));
-    let gateway = dispatch::Gateway::open(dispatch::Options {
-        stores: ground.open().await,
-        snapshot: Setup::snapshot(TOOL, &[testkit::allow_lab(platform)], endpoints, 1),
-        settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
-        model: None,
-    });
-    let intake = CancellationToken::new();
-    let (adapter, start) = crate::accounts::adapter(platform, url, gateway.core(), intake.clone());
-    gateway.connect(platform, "main", adapter.outlet.clone(), adapter.source.clone());
-    gateway.start();
-    testkit::until("partitions are held", || gateway.partitions_held() == usize::from(PARTITIONS)).await;
-    let adapter = start();
-    let is_ready = |all: Vec<(String, Condition)>| {
-        all.iter().any(|(part, now)| part.starts_with(&platform.to_string()) && *now == Condition::Ready)
-    };
-    testkit::until("the adapter is connected", || is_ready(gateway.health().all())).await;
-    Gateway { runs, gateway, adapter, intake, _ground: ground }
+    Gateway::by(platform, url, |outlet| outlet).await
 }
 
 impl Gateway {
+    /// The same, by way of an outlet that wraps the adapter's.
+    pub async fn by(platform: Platform, url: &str, wrap: impl FnOnce(Arc<dyn Outlet>) -> Arc<dyn Outlet>) -> Self {
+        let ground = Ground::new(StoreKind::Sqlite).await;
+        let runs = Runs::new();
+        let endpoints = Endpoints::new().native("note", Note(runs.clone()));
+        let gateway = dispatch::Gateway::open(dispatch::Options {
+            stores: ground.open().await,
+            snapshot: Setup::snapshot(TOOL, &[testkit::allow_lab(platform)], endpoints, 1),
+            settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
+            model: None,
+        });
+        let intake = CancellationToken::new();
+        let (adapter, start) = crate::accounts::adapter(platform, url, gateway.core(), intake.clone());
+        gateway.connect(platform, "main", wrap(adapter.outlet.clone()), adapter.source.clone());
+        gateway.start();
+        testkit::until("partitions are held", || gateway.partitions_held() == usize::from(PARTITIONS)).await;
+        let adapter = start();
+        let is_ready = |all: Vec<(String, Condition)>| {
+            all.iter().any(|(part, now)| part.starts_with(&platform.to_string()) && *now == Condition::Ready)
+        };
+        testkit::until("the adapter is connected", || is_ready(gateway.health().all())).await;
+        Self { runs, gateway, adapter, intake, _ground: ground }
+    }
+
     /// Ends it as SIGTERM does.
     pub async fn end(self) {
         self.intake.cancel();
