@@ -12,6 +12,7 @@ mod load;
 mod nowhere;
 mod outlet;
 mod rendering;
+mod thinking;
 mod turns;
 
 /// The same as the binary's.
@@ -44,6 +45,10 @@ fn main() {
     }
     if wants("turns") {
         runtime.block_on(turns::run());
+        runtime.block_on(thinking::run());
+    }
+    if wanted.iter().any(|word| word == "thinking") {
+        runtime.block_on(thinking::run());
     }
     if wants("rendering") {
         rendering::run();

@@ -195,7 +195,9 @@ impl Begun {
         let mut chars: usize = self.messages[self.own()..].iter().map(result_chars).sum();
         while chars > most {
             let Some(result) = self.oldest_long_result() else { return };
-            chars -= shortened(result);
+            let before = result.chars().count();
+            shortened(result, SHORTENED);
+            chars -= before.saturating_sub(result.chars().count());
         }
     }
 
@@ -216,16 +218,15 @@ impl Begun {
         weight -= self.forget(weight - room);
         while weight > room {
             let Some(result) = self.oldest_long_result() else { break };
-            let before = budget::tokens(result);
-            shortened(result);
-            weight -= before.saturating_sub(budget::tokens(result));
+            weight -= shortened(result, SHORTENED);
         }
         let own = self.own();
         while weight > room {
-            let Some(result) = self.messages[own..].iter_mut().find_map(long_result) else { break };
-            let before = budget::tokens(result);
-            shortened(result);
-            weight -= before.saturating_sub(budget::tokens(result));
+            let Some(result) = self.messages[own..].iter_mut().filter_map(long_result).max_by_key(|r| r.len()) else {
+                break;
+            };
+            let half = result.chars().count() / 2;
+            weight -= shortened(result, half.max(SHORTENED));
         }
         if weight > room
             && let Some(Said::Person { text, .. }) = self.messages.get_mut(own)
@@ -267,11 +268,11 @@ fn long_result(said: &mut Said) -> Option<&mut String> {
     }
 }
 
-/// How many characters it lost.
-fn shortened(result: &mut String) -> usize {
-    let before = result.chars().count();
-    *result = told::shorter(result, SHORTENED);
-    before.saturating_sub(result.chars().count())
+/// How many tokens it lost.
+fn shortened(result: &mut String, most: usize) -> u64 {
+    let before = budget::tokens(result);
+    *result = told::shorter(result, most);
+    before.saturating_sub(budget::tokens(result))
 }
 
 fn answered(step: &ModelStep) -> Answered {

@@ -4,6 +4,7 @@
 
 mod away;
 mod batch;
+mod budgets;
 mod catalog;
 mod chaos;
 mod delivery;

@@ -57,7 +57,9 @@ async fn a_long_conversation_stays_within_the_window_and_forgets_whole_turns() {
     for n in 0..30 {
         gateway.say(&format!("question {n} {}", "and more ".repeat(20))).await;
     }
-    for heard in model.asked() {
+    // Notes of what fell out are made by a step without tools.
+    let asked: Vec<_> = model.asked().into_iter().filter(|heard| !heard.tool_names().is_empty()).collect();
+    for heard in &asked {
         let chars = heard.system.len() + heard.tools.to_string().len() + heard.text().len();
         assert!(chars / 4 < 3_500, "{chars}");
         assert!(matches!(heard.messages[0], Said::Person { .. }));
@@ -67,7 +69,7 @@ async fn a_long_conversation_stays_within_the_window_and_forgets_whole_turns() {
         });
         assert!(is_whole, "{}", heard.text());
     }
-    assert!(model.asked().last().unwrap().text().contains("question 29"));
+    assert!(asked.last().unwrap().text().contains("question 29"));
 }
 
 #[tokio::test]
@@ -83,4 +85,30 @@ async fn a_prompt_of_policy_is_filled_in_and_names_in_it_are_marked() {
     setup.start().ready().await.say("hi").await;
     expect![[r#"Talk like a pirate on api to <untrusted from="sender">ada</untrusted>; {unknown} stays."#]]
         .assert_eq(&model.asked()[0].system);
+}
+
+#[tokio::test]
+async fn a_picture_is_shown_to_a_model_that_sees_and_told_to_one_that_does_not() {
+    let picture = |size| FileRef {
+        name: "cat.png".into(),
+        media_type: Some("image/png".into()),
+        size: Some(size),
+        handle: Opaque::default(),
+    };
+    let said = |size| Message { files: vec![picture(size)], ..message(Platform::Telegram, "42", "ada", "what is it?") };
+    for (sees_images, size, shown) in [(true, 3, 1), (false, 3, 0), (true, 50 << 20, 0)] {
+        let about = About { sees_images, ..Scripted::usual() };
+        let model = Scripted::about(about, |_| says("A cat."));
+        let gateway = with(&model).await;
+        gateway.outlet.files_hold(b"png");
+        gateway.say_as(said(size)).await;
+        let Said::Person { text, images } = model.asked()[0].messages[0].clone() else { panic!("a person's") };
+        assert_eq!(images.len(), shown, "{text}");
+        let told = match (sees_images, shown) {
+            (_, 1) => "a picture, shown to you",
+            (true, _) => "a picture that is too large for you to see",
+            (false, _) => "a picture that you cannot see",
+        };
+        assert!(text.contains(told), "{text}");
+    }
 }
