@@ -37,8 +37,12 @@ fn of_files(loaded: Loaded, asked: Asked) -> Said {
     let errors: Vec<_> = sources.errors.into_iter().chain(asked.errors).collect();
     let tools = sources.tools.tools().len();
     let platforms = loaded.config.platforms.count();
+    let model = match &loaded.config.model {
+        Some(models) => format!(", language model '{}'", models.first.name),
+        None => String::new(),
+    };
     let summary = format!(
-        "{}: {tools} tool{}, {platforms} chat account{}",
+        "{}: {tools} tool{}, {platforms} chat account{}{model}",
         loaded
             .config
             .file

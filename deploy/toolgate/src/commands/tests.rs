@@ -91,13 +91,13 @@ fn every_kind_of_file_is_checked() {
     let folder = Folder::new()
         .with("tools/bad.yaml", "name: bad\nendpont: { url: x }\n")
         .with("platform-policies/web.yaml", "platform: web\ntolsets: { allow: [] }\n");
-    let said = check(folder.loaded("model: { provider: ollama }"));
+    let said = check(folder.loaded("audit: required"));
     folder.check(
         &said,
         expect![[r#"
             error: tools/bad.yaml:2:1: unknown key 'endpont' in a tool: did you mean 'endpoint'?
             error: platform-policies/web.yaml:2:1: unknown key 'tolsets': did you mean 'toolsets'?
-            warning: toolgate.yaml:1:8: 'model' is not active in this version
+            warning: toolgate.yaml:1:8: 'audit' is not active in this version
             toolgate.yaml: 1 tool, 0 chat accounts, 2 errors, 1 warning
         "#]],
     );

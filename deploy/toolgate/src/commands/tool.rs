@@ -119,7 +119,7 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
 /// A gateway without adapters. It owns the store, so that a call that happens once has its record.
 async fn start(config: &Config) -> Result<Running, Ended> {
     let stores = open_store(config).await?;
-    let running = open(Origins::of(config), stores, settings(config)).await?;
+    let running = open(Origins::of(config), stores, settings(config), None).await?;
     running.start();
     if running.is_ours().await {
         return Ok(running);

@@ -7,8 +7,8 @@ use super::{
 
 pub(super) fn read(reader: &mut Reader, table: &mut Table) {
     type Check = fn(&mut Reader, Tree);
-    let keys: [(&'static str, Check); 4] =
-        [("audit", audit), ("model", model), ("mcp_servers", mcp_servers), ("credential_store", credential_store)];
+    let keys: [(&'static str, Check); 3] =
+        [("audit", audit), ("mcp_servers", mcp_servers), ("credential_store", credential_store)];
     for (key, check) in keys {
         if let Some(tree) = table.take(key) {
             let spot = tree.spot.clone();
@@ -20,22 +20,6 @@ pub(super) fn read(reader: &mut Reader, table: &mut Table) {
 
 fn audit(reader: &mut Reader, tree: Tree) {
     reader.choice("audit", &tree, &[("best_effort", ()), ("required", ())]);
-}
-
-fn model(reader: &mut Reader, tree: Tree) {
-    let Some(mut table) = reader.table("model", tree) else { return };
-    texts(reader, &mut table, &["provider", "name"]);
-    if let Some(tree) = table.take("base_url") {
-        reader.url("model.base_url", &tree);
-    }
-    for key in ["context_tokens", "max_output_tokens"] {
-        if let Some(tree) = table.take(key) {
-            reader.whole(&table.name(key), &tree);
-        }
-    }
-    secrets(reader, &mut table, &["api_key"]);
-    table.take("temperature");
-    reader.finish(table);
 }
 
 fn mcp_servers(reader: &mut Reader, tree: Tree) {

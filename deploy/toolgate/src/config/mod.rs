@@ -2,6 +2,7 @@
 
 pub mod finding;
 mod inactive;
+pub mod model;
 mod overrides;
 pub mod platforms;
 mod read;
@@ -20,6 +21,7 @@ use contract::Platform;
 pub use self::read::parse_duration;
 pub use self::{
     finding::{Finding, finding_at},
+    model::{Model, Models},
     platforms::{DiscordAccount, Platforms, SlackAccount, SlackEvents, TelegramAccount},
     secret::Secret,
     store::{Store, StoreSync},
@@ -50,6 +52,8 @@ pub struct Config {
     /// The folder of policies; nothing means those that come with the binary.
     pub policies: Option<PathBuf>,
     pub platforms: Platforms,
+    /// The language models; without one only commands are read.
+    pub model: Option<Models>,
     pub limits: Limits,
     pub log: Log,
 }
@@ -162,6 +166,7 @@ impl Config {
             tools: there(base.join("tools")).into_iter().collect(),
             policies: there(base.join("platform-policies")),
             platforms: Platforms::default(),
+            model: None,
             limits: Limits::default(),
             log: Log::default(),
         }
@@ -195,6 +200,7 @@ impl Config {
         if let Some(tree) = table.take("platforms") {
             config.platforms = Platforms::read(reader, tree);
         }
+        config.model = table.take("model").and_then(|tree| Models::read(reader, tree));
         if let Some(tree) = table.take("limits") {
             config.limits = limits(reader, tree);
         }

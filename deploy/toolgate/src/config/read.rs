@@ -156,6 +156,11 @@ impl Table {
         Some(self.pairs.remove(at).1)
     }
 
+    /// Whether a key that nobody took yet is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.pairs.iter().any(|(other, _)| other.text == key)
+    }
+
     /// Whether `key`, which is not there, is what a key meant that nobody took: the error about that one says enough. To
     /// be asked once all keys that are like it are taken.
     pub fn is_misspelt(&self, key: &str) -> bool {

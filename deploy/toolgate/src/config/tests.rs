@@ -44,7 +44,6 @@ fn every_key_is_read_and_what_comes_later_is_said() {
         FULL,
         expect![[r#"
             conf/toolgate.yaml:13:8: 'audit' is not active in this version
-            conf/toolgate.yaml:14:8: 'model' is not active in this version
             conf/toolgate.yaml:16:3: 'mcp_servers' is not active in this version
             conf/toolgate.yaml:19:3: 'credential_store' is not active in this version
         "#]],
@@ -80,7 +79,7 @@ fn mistakes_are_placed_and_the_nearest_key_is_named() {
         expect![[r#"
         conf/toolgate.yaml:1:9: 'listen' must be an address and a port such as 127.0.0.1:8787 or [::1]:8787
         conf/toolgate.yaml:2:8: 'store' must be sqlite:FILE, redis://HOST:PORT/DB or rediss://…
-        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: listen, admin_token, clients, store, store_sync, store_prefix, tools, policies, platforms, limits, log, audit, model, mcp_servers, credential_store
+        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: listen, admin_token, clients, store, store_sync, store_prefix, tools, policies, platforms, model, limits, log, audit, mcp_servers, credential_store
     "#]],
     );
     check(

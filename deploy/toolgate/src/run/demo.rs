@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::{self, Config, Store},
-    demo::{page::Playground, services::Services},
+    demo::{page::Playground, script, script::Script, services::Services},
     run::{
         Ended,
         adapters::Account,
@@ -49,13 +49,15 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     let stopping = CancellationToken::new();
     let services =
         Services::start().await.map_err(|e| Ended::Failed(format!("the demo services cannot start: {e}")))?;
+    let script = Script::start().await.map_err(|e| Ended::Failed(format!("the scripted model cannot start: {e}")))?;
+    let model = gateway::chain(script.settings(), Vec::new())?;
     let sim = sim::serve(sim::Options { listen: options.sim_listen, ..sim::Options::default() }, stopping.clone())
         .await
         .map_err(|e| Ended::Failed(format!("the simulators cannot start: {e}")))?;
     everybody_is_in_the_group(&sim);
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
-    let mut running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config)).await?;
+    let mut running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config), Some(model)).await?;
     running.connect(accounts(&sim.url));
     let web = running
         .serve(web::Config {
@@ -83,6 +85,7 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     stopping.cancel();
     sim.join().await;
     services.stop().await;
+    script.stop().await;
     Ok(())
 }
 
@@ -170,6 +173,7 @@ fn say(options: &Options, places: &Places) {
     println!("  gateway      {}", places.gateway);
     println!("  simulators   {}", places.simulators);
     println!("  store        {}", places.store);
+    println!("  model        {}: it follows a few rules, so that no key is needed", script::NAME);
     println!("\nIn another terminal, what happened to a request (its reference stands under each answer):\n");
     // Without it the command asks at the default address.
     let gateway = match places.gateway == format!("http://{}", defaults().listen) {

@@ -6,13 +6,14 @@ use axum::Router;
 use contract::records::Stores;
 use dispatch::{Gateway, Options, Settings};
 use endpoints::Endpoints;
+use models::Chain;
 use secrecy::SecretString;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tools::watch::{Watch, watch};
 use tracing::{info, warn};
 
 use crate::{
-    config::{Config, Secret, Store, StoreSync},
+    config::{Config, Model, Secret, Store, StoreSync},
     run::{
         Ended,
         adapters::{Account, Adapter, say_stopped},
@@ -95,8 +96,25 @@ fn spill(store: &Store) -> Option<PathBuf> {
     }
 }
 
-/// Puts the gateway together; nothing runs yet.
-pub async fn open(origins: Origins, stores: Stores, settings: Settings) -> Result<Running, Ended> {
+/// The language models of the configuration; nothing is asked of them yet.
+pub fn models(config: &Config) -> Result<Option<Arc<Chain>>, Ended> {
+    let Some(models) = &config.model else { return Ok(None) };
+    chain(models.first.settings(), models.fallback.iter().map(Model::settings).collect()).map(Some)
+}
+
+/// A model and those that answer in its place.
+pub fn chain(first: models::Settings, others: Vec<models::Settings>) -> Result<Arc<Chain>, Ended> {
+    let chain = Chain::new(first, others);
+    chain.map(Arc::new).map_err(|why| Ended::Failed(format!("no HTTP client for language models: {why}")))
+}
+
+/// Puts the gateway together; nothing runs yet. Without models only commands are read.
+pub async fn open(
+    origins: Origins,
+    stores: Stores,
+    settings: Settings,
+    models: Option<Arc<Chain>>,
+) -> Result<Running, Ended> {
     let loader = Arc::new(Loader::new(origins, Endpoints::new()));
     let first = loader.clone();
     let loaded = tokio::task::spawn_blocking(move || first.load()).await;
@@ -105,7 +123,11 @@ pub async fn open(origins: Origins, stores: Stores, settings: Settings) -> Resul
         let lines: Vec<_> = findings.errors.iter().map(ToString::to_string).collect();
         return Err(Ended::BadConfiguration(lines.join("\n")));
     };
-    let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, model: None });
+    let model = models.clone().map(|models| models as Arc<dyn dispatch::Model>);
+    let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, model });
+    if let Some(models) = models {
+        models.tell(gateway.health());
+    }
     report(&findings, &gateway.health());
     Ok(Running {
         gateway,

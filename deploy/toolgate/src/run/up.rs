@@ -17,8 +17,9 @@ use crate::{
 /// Runs until it is told to stop. With `json`: a line with where it is, when it is ready.
 #[expect(clippy::print_stdout, reason = "programs are told where it is on standard output")]
 pub async fn up(config: &Config, json: bool) -> Result<(), Ended> {
+    let models = gateway::models(config)?;
     let stores = open_store(config).await?;
-    let mut running = gateway::open(Origins::of(config), stores, gateway::settings(config)).await?;
+    let mut running = gateway::open(Origins::of(config), stores, gateway::settings(config), models).await?;
     running.watch();
     running.connect(accounts(&config.platforms).await?);
     let platforms = config.platforms.count();
@@ -29,6 +30,9 @@ pub async fn up(config: &Config, json: bool) -> Result<(), Ended> {
     info!(url = web.url, store = %config.store, tools, platforms, "toolgate is up");
     if json {
         println!("{}", serde_json::json!({ "gateway": web.url, "store": config.store.to_string() }));
+    }
+    if let Some(models) = &config.model {
+        info!(name = models.first.name, others = models.fallback.len(), "a language model reads what people say");
     }
     if platforms == 0 {
         info!("no platform is configured: only HTTP is served; see the README for connecting a bot");

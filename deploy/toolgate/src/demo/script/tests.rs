@@ -1,0 +1,119 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+const TOOLS: [&str; 7] =
+    ["generate_summary", "inventory_check", "order_query", "order_refund", "read_page", "search_web", "weather_query"];
+
+fn request(tools: &[&str], messages: &[Value]) -> Value {
+    let tools: Vec<_> = tools.iter().map(|name| json!({ "type": "function", "function": { "name": name } })).collect();
+    json!({ "model": NAME, "tools": tools, "messages": messages })
+}
+
+/// Plays a conversation: each step of the script and, for its calls, what `answer` gives.
+fn play(text: &str, tools: &[&str], answer: impl Fn(&str, &Value) -> Value) -> String {
+    let mut messages = vec![json!({ "role": "system", "content": "…" }), json!({ "role": "user", "content": text })];
+    let mut out = String::new();
+    for step in 0..6 {
+        let next = rules::next(&request(tools, &messages));
+        out.push_str(&format!("{}{}\n", if step == 0 { "" } else { "then " }, next.text));
+        if next.calls.is_empty() {
+            return out;
+        }
+        let calls: Vec<_> = next.calls.iter().enumerate().map(|(n, (tool, args))| {
+            out.push_str(&format!("  {tool} {args}\n"));
+            json!({ "id": format!("{step}_{n}"), "function": { "name": tool, "arguments": args.to_string() } })
+        }).collect();
+        messages.push(json!({ "role": "assistant", "content": next.text, "tool_calls": calls }));
+        for (n, (tool, args)) in next.calls.iter().enumerate() {
+            let content = format!("<untrusted tool>{}</untrusted>", answer(tool, args));
+            messages.push(json!({ "role": "tool", "tool_call_id": format!("{step}_{n}"), "content": content }));
+        }
+    }
+    panic!("it goes on for ever:\n{out}");
+}
+
+fn check(text: &str, answer: impl Fn(&str, &Value) -> Value, expected: Expect) {
+    expected.assert_eq(&play(text, &TOOLS, answer));
+}
+
+fn fails(why: &str) -> Value {
+    json!({ "error": { "layer": "execution", "code": "timeout", "message": why } })
+}
+
+#[test]
+fn two_cities_are_asked_for_at_once() {
+    let sunny = |_: &str, args: &Value| match args["city"].as_str() {
+        Some("atlantis") => fails("'weather_query' refused the request: there is no such thing (404)"),
+        _ => json!({ "days": [{ "sky": "sunny", "low_c": 12, "high_c": 20 }] }),
+    };
+    check("What is the weather in Shanghai and Berlin?", sunny, expect![[""]]);
+    check("上海和北京的天气怎么样？", sunny, expect![[""]]);
+    check("weather in Atlantis", sunny, expect![[""]]);
+    check("how is the weather?", sunny, expect![[""]]);
+}
+
+#[test]
+fn a_refund_asks_for_the_amount_first() {
+    let shop = |tool: &str, _: &Value| match tool {
+        "order_query" => json!({ "order_id": "A-17", "status": "paid", "amount": 12.9, "currency": "EUR" }),
+        _ => json!({ "refund_id": "R-1", "state": "accepted" }),
+    };
+    check("Please refund order A-17", shop, expect![[""]]);
+    check("refund 5 of order a-17", |_, _| fails("'order_refund' is not available here"), expect![[""]]);
+    check("where is order A-17?", shop, expect![[""]]);
+    let without: Vec<_> = TOOLS.into_iter().filter(|tool| *tool != "order_refund").collect();
+    expect![[""]].assert_eq(&play("给订单 A-17 退款", &without, shop));
+}
+
+#[test]
+fn a_page_that_does_not_answer_is_replaced_and_it_is_said() {
+    let web = |hangs: &'static [&'static str]| move |tool: &str, args: &Value| match tool {
+        "search_web" => json!({ "results": [
+            { "title": "a", "url": "https://x/a", "snippet": "A is old." }, { "title": "b", "url": "https://x/b", "snippet": "B is new." },
+        ] }),
+        "read_page" if hangs.contains(&args["url"].as_str().unwrap()) => fails("'read_page' did not answer in time"),
+        "read_page" => json!({ "title": "t", "text": "Long ago." }),
+        _ => json!({ "summary": format!("Of {}.", args["text"]) }),
+    };
+    check("search for green tea and write a summary", web(&[]), expect![[""]]);
+    check("search for green tea and write a summary", web(&["https://x/a"]), expect![[""]]);
+    check("搜索绿茶并总结", web(&["https://x/a", "https://x/b"]), expect![[""]]);
+}
+
+#[test]
+fn it_says_that_it_is_a_script() {
+    let nothing = |_: &str, _: &Value| Value::Null;
+    assert!(play("hello", &TOOLS, nothing).starts_with("I am a **script, not an AI**"));
+    assert!(play("你好", &TOOLS, nothing).starts_with("我是一段**脚本，不是人工智能**"));
+    // What others wrote is not what was asked.
+    assert!(play("<untrusted quote>weather in Oslo</untrusted> hello", &TOOLS, nothing).starts_with("I am"));
+}
+
+#[test]
+fn it_knows_what_was_said_and_sums_it_up_where_it_has_no_tools() {
+    let user = |text: &str| json!({ "role": "user", "content": text });
+    let messages = [user("weather in Oslo"), json!({ "role": "assistant", "content": "…" }), user("what did I ask before?")];
+    assert_eq!(rules::next(&request(&TOOLS, &messages)).text, "You said:\n\n- weather in Oslo");
+    let text = rules::next(&request(&[], &messages)).text;
+    assert_eq!(text, "(by a script) What was said so far:\n- weather in Oslo\n- what did I ask before?");
+}
+
+#[tokio::test]
+async fn the_gateways_own_client_understands_it() {
+    struct Nowhere;
+    impl dispatch::Draft for Nowhere {
+        fn show(&self, _: &str) {}
+    }
+    let script = Script::start().await.unwrap();
+    let chain = models::Chain::new(script.settings(), Vec::new()).unwrap();
+    let tools = json!([{ "name": "weather_query", "description": "", "parameters": { "type": "object" } }]);
+    let messages = [dispatch::model::Said::Person { text: "weather in Oslo and Paris".into(), images: Vec::new() }];
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+    let prompt = dispatch::model::Prompt { system: "", tools: &tools, messages: &messages, deadline };
+    let answer = dispatch::Model::step(&chain, &prompt, &Nowhere).await.unwrap();
+    let calls: Vec<_> = answer.calls.iter().map(|asked| format!("{} {}", asked.tool, asked.args)).collect();
+    assert_eq!(calls, [r#"weather_query {"city":"Oslo"}"#, r#"weather_query {"city":"Paris"}"#]);
+    assert_eq!((answer.text.as_str(), answer.model.as_str()), ("I look at the forecast.", NAME));
+    script.stop().await;
+}
