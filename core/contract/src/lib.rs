@@ -24,7 +24,7 @@ pub use digest::Digest;
 pub use failure::{Code, Effect, Failure, Layer, Private, Problem, Public};
 pub use finding::Finding;
 pub use ids::{CallId, CallPath, DeliveryKey, MemoryKey, SessionKey, TurnId};
-pub use message::{FileRef, Heard, Kind, Message, Quote};
+pub use message::{Before, Exchange, FileRef, Heard, Kind, Message, Quote};
 pub use node::{Node, NodeKind, Place, Usage};
 pub use notice::Notice;
 pub use place::{Address, Caller, Opaque, Origin, Platform, Sender};

@@ -36,15 +36,15 @@ impl Message {
     /// What the person wrote; empty for whatever is not text.
     pub fn text(&self) -> &str {
         match &self.kind {
-            Kind::Text { text } | Kind::Edit { text } => text,
+            Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. } => text,
             Kind::Command { .. } | Kind::Form { .. } | Kind::Press { .. } | Kind::Reaction { .. } => "",
         }
     }
 
     pub fn origin(&self) -> Origin {
         match &self.kind {
-            Kind::Text { text } if text.starts_with('/') => Origin::Command,
-            Kind::Text { .. } | Kind::Edit { .. } => Origin::Said,
+            Kind::Text { text } | Kind::Retold { text, .. } if text.starts_with('/') => Origin::Command,
+            Kind::Text { .. } | Kind::Edit { .. } | Kind::Retold { .. } => Origin::Said,
             Kind::Command { .. } => Origin::Command,
             Kind::Form { .. } => Origin::Form,
             Kind::Press { .. } | Kind::Reaction { .. } => Origin::Button,
@@ -58,6 +58,8 @@ impl Message {
 pub enum Kind {
     /// Said, or a command (text that begins with `/` once addressing is removed).
     Text { text: String },
+    /// Said by a program that keeps the conversation itself and tells all of it each time: nothing of it is remembered.
+    Retold { text: String, before: Before },
     /// An earlier message changed; no turn unless policy says so.
     Edit { text: String },
     /// A command whose arguments the platform collected one by one (options).
@@ -69,6 +71,25 @@ pub enum Kind {
     /// Somebody put an emoji on the message with the platform's id `message`: a Unicode emoji, or the platform's name of
     /// one of its own.
     Reaction { emoji: String, message: String },
+}
+
+/// What a program says was before its message. Its own words throughout: they have its rights and no others.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// How it wishes to be answered.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub wishes: String,
+    /// Oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<Exchange>,
+}
+
+/// What was asked once, and what was answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    pub asked: String,
+    #[serde(default)]
+    pub answered: String,
 }
 
 /// How the message concerns us; the gate decides by it.

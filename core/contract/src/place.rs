@@ -35,7 +35,7 @@ impl Platform {
 
     /// Whether a reply is fetched rather than sent: storing it delivers it.
     pub fn is_pull(self) -> bool {
-        matches!(self, Self::Api | Self::Console | Self::Mcp)
+        matches!(self, Self::Api | Self::Web | Self::Console | Self::Mcp)
     }
 }
 

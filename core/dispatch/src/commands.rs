@@ -38,7 +38,7 @@ pub enum Command {
 /// The commands that something a person did stands for, or nothing when it is free text.
 pub fn of(kind: &Kind) -> Option<Vec<Command>> {
     match kind {
-        Kind::Text { text } | Kind::Edit { text } => read(text),
+        Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. } => read(text),
         Kind::Command { name, args } | Kind::Form { name, args } => Some(vec![filled(name, args)]),
         Kind::Press { data } => match data.parse() {
             Ok(Action::Details(of)) => Some(vec![Command::Builtin(Builtin::Details(of))]),

@@ -24,6 +24,7 @@ use tracing::warn;
 
 use crate::{
     approval,
+    brought::Brought,
     builtin::Desk,
     delivery::Deliveries,
     gate::Gate,
@@ -73,7 +74,7 @@ pub struct Options {
 /// The gateway. Cheap to clone.
 #[derive(Clone)]
 pub struct Gateway {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     flusher: Arc<Mutex<Option<Flusher>>>,
     /// The owners of partitions and of the tracer's queue; they outlive the turns.
     owners: TaskTracker,
@@ -94,6 +95,7 @@ pub(crate) struct Inner {
     pub lanes: Lanes,
     pub deliveries: Deliveries,
     pub outlets: RwLock<HashMap<(Platform, String), Connected>>,
+    pub brought: Brought,
     pub fences: Fences,
     pub running: Running,
     pub told: Told,
@@ -147,6 +149,7 @@ impl Gateway {
             lanes: Lanes::default(),
             deliveries: Deliveries::default(),
             outlets: RwLock::default(),
+            brought: Brought::default(),
             fences: Fences::default(),
             running: Running::default(),
             told: Told::default(),

@@ -8,6 +8,7 @@
 
 mod approval;
 mod batch;
+mod brought;
 mod builtin;
 mod call;
 mod catalog;
@@ -42,6 +43,6 @@ mod watch;
 pub use gateway::{Gateway, Invoked, Options, Settings};
 pub use model::{Draft, Model};
 pub use pairing::{Asking, NotPaired, Paired, Pairings};
-pub use session::Memory;
+pub use session::{Memory, NotMounted, session_of};
 pub use snapshot::{Snapshot, ToolList};
 pub use trace::TraceHealth;

@@ -188,7 +188,7 @@ fn said(turn: &TurnView<'_>, answer: Answer) -> Reply {
 }
 
 fn has_words(message: &Message) -> bool {
-    matches!(message.kind, Kind::Text { .. } | Kind::Edit { .. })
+    matches!(message.kind, Kind::Text { .. } | Kind::Edit { .. } | Kind::Retold { .. })
         && (!message.text().trim().is_empty() || !message.files.is_empty())
 }
 

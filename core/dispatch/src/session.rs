@@ -4,17 +4,22 @@
 //! what becomes of those that fall out; [`mounts`] what of it is known while a platform waits; [`desk`] what people type.
 
 mod desk;
+mod facade;
 mod here;
 mod item;
 mod mounts;
 mod notes;
 mod window;
 
-use contract::records::{Fact, Item};
+use contract::{
+    Before,
+    records::{Fact, Item},
+};
 
 use crate::{call::TurnCx, gateway::Inner};
 
 pub(crate) use desk::answer;
+pub use facade::{NotMounted, session_of};
 pub(crate) use here::{Here, address_of, known_mount, visit};
 pub(crate) use item::remembered;
 pub(crate) use mounts::Mounts;
@@ -26,6 +31,8 @@ const ITEMS_READ: usize = 60;
 /// What a model is told of earlier turns.
 #[derive(Debug, Default)]
 pub struct Memory {
+    /// How the program that tells the conversation wishes to be answered.
+    pub wishes: Option<String>,
     /// Of what is too long ago to be told word by word. Made by a model or out of what people said: data, not instructions.
     pub summary: Option<String>,
     /// The newest turns, oldest first.
@@ -42,11 +49,25 @@ pub(crate) async fn recall(cx: &TurnCx, budget: usize) -> Memory {
     let (items, facts) = tokio::join!(items(cx, budget), facts(&cx.inner, cx));
     let session = cx.here.session.as_ref();
     Memory {
+        wishes: None,
         summary: session.and_then(|session| session.summary.clone()),
         items,
         facts,
         mounted: session.and_then(|session| session.mounted.clone()),
     }
+}
+
+/// What a program tells of earlier turns, in at most `budget` tokens: nothing else is remembered for it.
+pub(crate) fn retold(before: &Before, budget: usize) -> Memory {
+    let exchanges = before.exchanges.iter().rev().take(ITEMS_READ).rev();
+    let items = exchanges.map(|exchange| Item {
+        asked: exchange.asked.clone(),
+        answered: exchange.answered.clone(),
+        ..Item::default()
+    });
+    let items = window::fitting(items.map(item::mended).collect(), budget);
+    let wishes = (!before.wishes.trim().is_empty()).then(|| before.wishes.clone());
+    Memory { wishes, items, ..Memory::default() }
 }
 
 /// Turns that the summary covers are not told a second time, so that the beginning of what is told stays the same from turn

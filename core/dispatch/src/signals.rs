@@ -111,7 +111,7 @@ async fn try_again(inner: &Arc<Inner>, press: Message, caller: &Caller, turn: Tu
         return Ok(signal("only the one who asked can have it tried again"));
     }
     let asks_something = match &record.message.kind {
-        Kind::Text { text } | Kind::Edit { text } => !text.is_empty(),
+        Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. } => !text.is_empty(),
         Kind::Command { .. } | Kind::Form { .. } => true,
         Kind::Press { .. } | Kind::Reaction { .. } => false,
     };

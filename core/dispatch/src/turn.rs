@@ -186,7 +186,9 @@ fn root_node(cx: &TurnCx, record: &Record, started_us: u64) -> Node {
 pub(crate) fn asked(record: &Record) -> String {
     match &record.message.kind {
         contract::Kind::Press { data } => format!("[button {}]", data.split(':').next().unwrap_or_default()),
-        contract::Kind::Text { text } | contract::Kind::Edit { text } => one_line(text, contract::node::SUMMARY_MAX),
+        contract::Kind::Text { .. } | contract::Kind::Edit { .. } | contract::Kind::Retold { .. } => {
+            one_line(record.message.text(), contract::node::SUMMARY_MAX)
+        }
         contract::Kind::Command { name, args } | contract::Kind::Form { name, args } => {
             let args = serde_json::Value::Object(args.clone());
             one_line(&format!("/{name} {args}"), contract::node::SUMMARY_MAX)

@@ -26,7 +26,7 @@ pub fn of_tag(tag: &str) -> Option<Locale> {
 
 fn of_message(message: &Message) -> Option<Locale> {
     match &message.kind {
-        Kind::Text { text } | Kind::Edit { text } => of_text(text),
+        Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. } => of_text(text),
         Kind::Command { args, .. } | Kind::Form { args, .. } => {
             let said: Vec<&str> = args.values().filter_map(Value::as_str).collect();
             of_text(&said.join(" "))

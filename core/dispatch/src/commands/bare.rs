@@ -13,7 +13,7 @@ pub(crate) fn asked(
     snapshot: &Snapshot,
     planner: &dyn Planner,
 ) -> Option<Vec<Command>> {
-    let (Kind::Text { text } | Kind::Edit { text }) = &message.kind else { return of(&message.kind) };
+    let (Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. }) = &message.kind else { return of(&message.kind) };
     if planner.reads_free_text() || text.trim_start().starts_with('/') {
         return of(&message.kind);
     }

@@ -92,7 +92,7 @@ async fn picture(turn: &TurnView<'_>, about: &About, file: &FileRef, shown: usiz
 }
 
 async fn bytes(turn: &TurnView<'_>, file: &FileRef) -> Option<Vec<u8>> {
-    let source = turn.cx.inner.outlet(&turn.record.message.address)?.source;
+    let source = turn.cx.inner.source(&turn.record.message.address)?;
     let mut stream = capped(source.open(file).await.ok()?, PICTURE_MAX);
     let mut bytes = Vec::new();
     while let Some(chunk) = stream.next().await {

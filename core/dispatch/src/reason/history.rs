@@ -19,6 +19,9 @@ pub(super) fn told(memory: &Memory) -> (Vec<Said>, Vec<usize>) {
     if let (Some(Said::Person { text, .. }), Some(summary)) = (said.first_mut(), &memory.summary) {
         *text = format!("{}\n\n{text}", session::told(summary));
     }
+    if let (Some(Said::Person { text, .. }), Some(wishes)) = (said.first_mut(), &memory.wishes) {
+        *text = format!("{}\n\n{text}", wished(wishes));
+    }
     (said, borders)
 }
 
@@ -26,8 +29,14 @@ pub(super) fn told(memory: &Memory) -> (Vec<Said>, Vec<usize>) {
 /// never among the system's words. Where no turn is told word by word, what was noted of them.
 pub(super) fn known(memory: &Memory) -> String {
     let notes = memory.summary.as_deref().filter(|_| memory.items.is_empty()).map(session::told);
-    let known = [notes, session::kept(&memory.facts)];
+    let wishes = memory.wishes.as_deref().filter(|_| memory.items.is_empty()).map(wished);
+    let known = [wishes, notes, session::kept(&memory.facts)];
     known.into_iter().flatten().map(|known| known + "\n\n").collect()
+}
+
+/// The words of the one who asks, as much as the message itself.
+fn wished(wishes: &str) -> String {
+    format!("(Said beforehand, for the whole conversation: {wishes})")
 }
 
 fn turn(item: &Item, said: &mut Vec<Said>) {

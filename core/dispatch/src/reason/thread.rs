@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use contract::{Call, Outcome, records::ModelStep};
+use contract::{Call, Kind, Outcome, records::ModelStep};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -63,7 +63,11 @@ impl Thread {
         // What this turn's results will need is free from the beginning, so that history need not move for each of them.
         let room = budget::room(about);
         let free = (room - room / 4).saturating_sub(fixed + budget::tokens(turn.record.message.text()));
-        let memory = session::recall(turn.cx, usize::try_from(free).unwrap_or(usize::MAX)).await;
+        let free = usize::try_from(free).unwrap_or(usize::MAX);
+        let memory = match &turn.record.message.kind {
+            Kind::Retold { before, .. } => session::retold(before, free),
+            _ => session::recall(turn.cx, free).await,
+        };
         let (mut messages, borders) = history::told(&memory);
         messages.push(asked::said(turn, about, history::known(&memory)).await);
         let budget = Budget::of(about, turn.cx.limits.result_chars);

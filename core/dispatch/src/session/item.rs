@@ -26,8 +26,9 @@ const TURN_CHARS: usize = 24_000;
 
 /// What the session of a turn remembers of it: nothing of one that only asked about the gateway itself.
 pub(crate) fn remembered(cx: &TurnCx, record: &Record, reply: &Reply) -> Option<Box<Remembered>> {
-    // Beside its lane a turn has no part in the conversation.
-    if record.session != SessionKey::of(&record.message.address) || is_about_us(cx, record) {
+    // Beside its lane a turn has no part in the conversation; whoever tells it all each time remembers it.
+    let is_retold = matches!(record.message.kind, Kind::Retold { .. });
+    if is_retold || record.session != SessionKey::of(&record.message.address) || is_about_us(cx, record) {
         return None;
     }
     let item = Item {
@@ -47,7 +48,7 @@ fn is_about_us(cx: &TurnCx, record: &Record) -> bool {
 
 fn asked(record: &Record) -> String {
     match &record.message.kind {
-        Kind::Text { text } | Kind::Edit { text } => text::cut(text.trim(), ASKED_CHARS),
+        Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. } => text::cut(text.trim(), ASKED_CHARS),
         Kind::Command { .. } | Kind::Form { .. } | Kind::Press { .. } | Kind::Reaction { .. } => turn::asked(record),
     }
 }
