@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::figures::note;
 
-/// A simulator knows at most 10,000 people; the others have the first turns.
-const CONVERSATIONS: usize = 9_800;
+/// A simulator knows at most 10,000 conversations, of which others are there already.
+const CONVERSATIONS: usize = 9_700;
 /// Those among whom as many turns are made first, so that what is filled by turns alone is full.
 const FIRST: usize = 200;
 /// Messages that wait for their answers at once.
