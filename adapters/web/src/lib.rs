@@ -18,6 +18,7 @@ mod policies;
 mod problem;
 mod routes;
 mod serve;
+mod sessions;
 mod tools;
 mod traces;
 mod turns;

@@ -19,7 +19,7 @@ fn openapi() -> Value {
         "paths": paths(),
         "components": {
             "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
-            "schemas": schemas(),
+            "schemas": all_schemas(),
         },
     })
 }
@@ -89,6 +89,41 @@ fn paths() -> Value {
             "parameters": [path("code")],
             "responses": answers(&[("200", "The person", "Paired")]),
         } },
+        "/v1/sessions": { "get": {
+            "summary": "Sessions, the last used first (operators)",
+            "parameters": [query("platform"), query("place"), query("limit")],
+            "responses": answers(&[("200", "The sessions", "Sessions")]),
+        } },
+        "/v1/sessions/{key}": {
+            "get": {
+                "summary": "A session by its id, or the current one by the key of its place, with what it remembers (operators)",
+                "parameters": [path("key")],
+                "responses": answers(&[("200", "The session", "Session")]),
+            },
+            "delete": {
+                "summary": "Forget a session; the next message there begins anew (operators)",
+                "parameters": [path("key")],
+                "responses": { "204": { "description": "Forgotten" }, "default": problem() },
+            },
+        },
+        "/v1/sessions/{key}/tools": {
+            "put": {
+                "summary": "Let a session use these tools and toolsets alone (operators)",
+                "parameters": [path("key")],
+                "requestBody": json_body("Mount"),
+                "responses": answers(&[("200", "The session", "Session")]),
+            },
+            "delete": {
+                "summary": "Let a session use all that policy shows again (operators)",
+                "parameters": [path("key")],
+                "responses": answers(&[("200", "The session", "Session")]),
+            },
+        },
+        "/v1/forget": { "post": {
+            "summary": "Erase what is stored of a person (operators)",
+            "requestBody": json_body("Person"),
+            "responses": answers(&[("200", "What was erased", "Erased")]),
+        } },
         "/v1/pairings/{platform}/{account}/{sender}": { "delete": {
             "summary": "Let a person in no more (operators)",
             "parameters": [path("platform"), path("account"), path("sender")],
@@ -146,6 +181,39 @@ fn with(first: Value, rest: Value) -> Value {
 
 fn hearing() -> Value {
     json!({ "type": "string", "enum": ["always", "addressed", "paired", "never"] })
+}
+
+fn all_schemas() -> Value {
+    let mut all = schemas();
+    if let (Value::Object(all), Value::Object(more)) = (&mut all, schemas_of_sessions()) {
+        all.extend(more);
+    }
+    all
+}
+
+fn schemas_of_sessions() -> Value {
+    let text = || json!({ "type": "string" });
+    let number = || json!({ "type": "integer" });
+    json!({
+        "Sessions": { "type": "object", "properties": {
+            "sessions": { "type": "array", "items": { "$ref": "#/components/schemas/Session" } } } },
+        "Session": { "type": "object", "properties": {
+            "id": text(), "key": { "type": "string", "description": "of the place; stands for its current session" },
+            "platform": text(), "account": text(), "space": { "type": ["string", "null"] }, "owner": text(),
+            "tenant": text(), "title": text(), "began_ms": number(), "used_ms": number(), "turns": number(),
+            "summary": { "type": ["string", "null"] }, "allowed": number(),
+            "tools": { "type": ["array", "null"], "items": text(), "description": "tools and toolsets that it uses alone" },
+            "items": { "type": "array", "items": { "type": "object" }, "description": "of one session: what it remembers" },
+        } },
+        "Mount": { "type": "object", "required": ["only"], "additionalProperties": false, "properties": {
+            "only": { "type": "array", "minItems": 1, "maxItems": 200, "items": text() } } },
+        "Person": { "type": "object", "required": ["platform", "account", "sender"], "additionalProperties": false,
+            "properties": { "platform": text(), "account": text(), "sender": text() } },
+        "Erased": { "type": "object", "properties": {
+            "sessions": number(), "items": number(), "facts": number(), "records": number(), "trees": number(),
+            "open": { "type": "integer", "description": "turns under way, which were left alone" },
+            "pairing": { "type": "boolean", "description": "whether they had been let in" } } },
+    })
 }
 
 fn schemas() -> Value {

@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     middleware,
     response::{IntoResponse, Response},
-    routing::{delete, get, post},
+    routing::{delete, get, post, put},
 };
 use dispatch::Gateway;
 use tokio::sync::Semaphore;
@@ -19,7 +19,7 @@ use crate::{
     health::{self, Conditions},
     messages, openapi, pairings, policies,
     problem::Problem,
-    tools, traces,
+    sessions, tools, traces,
 };
 
 /// Method and path of every route.
@@ -39,6 +39,12 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/v1/pairings"),
     ("post", "/v1/pairings/{code}/approve"),
     ("delete", "/v1/pairings/{platform}/{account}/{sender}"),
+    ("get", "/v1/sessions"),
+    ("get", "/v1/sessions/{key}"),
+    ("delete", "/v1/sessions/{key}"),
+    ("put", "/v1/sessions/{key}/tools"),
+    ("delete", "/v1/sessions/{key}/tools"),
+    ("post", "/v1/forget"),
     ("get", "/v1/openapi.json"),
 ];
 
@@ -96,6 +102,10 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         .route("/v1/pairings", get(pairings::list).fallback(only_get))
         .route("/v1/pairings/{code}/approve", post(pairings::approve).fallback(only_post))
         .route("/v1/pairings/{platform}/{account}/{sender}", delete(pairings::remove).fallback(only_delete))
+        .route("/v1/sessions", get(sessions::list).fallback(only_get))
+        .route("/v1/sessions/{key}", get(sessions::show).delete(sessions::reset).fallback(get_or_delete))
+        .route("/v1/sessions/{key}/tools", put(sessions::mount).delete(sessions::unmount).fallback(put_or_delete))
+        .route("/v1/forget", post(sessions::forget).fallback(only_post))
         .route("/v1/openapi.json", get(openapi::document).fallback(only_get))
         .fallback(nothing)
         .with_state(app);
@@ -121,6 +131,14 @@ async fn only_post() -> Problem {
 
 async fn only_delete() -> Problem {
     Problem::wrong_method("DELETE")
+}
+
+async fn get_or_delete() -> Problem {
+    Problem::wrong_method("GET, DELETE")
+}
+
+async fn put_or_delete() -> Problem {
+    Problem::wrong_method("PUT, DELETE")
 }
 
 async fn no_hook() -> StatusCode {

@@ -23,7 +23,7 @@ use crate::{
 pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
     who.known()?;
     let caller = callers::named(&app.gateway, &who, body::query::<Named>(&uri)?)?;
-    let list = app.gateway.tools(&caller);
+    let list = app.gateway.tools_here(&caller).await?;
     Ok(Json(&*list.described).into_response())
 }
 
