@@ -157,6 +157,9 @@ fn label(node: &Node, with_bodies: bool) -> String {
     if with_bodies && node.kind == NodeKind::Call && !node.args.is_empty() {
         text.push_str(&format!(" {}", contract::text::one_line(&node.args, 60)));
     }
+    if with_bodies && node.kind == NodeKind::Approval && !node.result.is_empty() {
+        text.push_str(&format!(": {}", contract::text::one_line(&node.result, 100)));
+    }
     text.push_str(&format!("  {}", shown_state(node, with_bodies).as_str()));
     if let Some(code) = shown_code(node, with_bodies) {
         text.push_str(&format!(" [{code}]"));

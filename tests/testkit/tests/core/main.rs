@@ -2,6 +2,7 @@
 // An unwrap here is a fact that does not hold.
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
 mod away;
 mod batch;
 mod budgets;
@@ -17,5 +18,6 @@ mod prompts;
 mod reason;
 mod replan;
 mod scene;
+mod sessions;
 mod signs;
 mod turns;
