@@ -92,6 +92,9 @@ pub enum Command {
     /// Let people in who were shown a code, where policy says `pairing`
     #[command(subcommand)]
     Pairing(Pairing),
+    /// See what is remembered, and forget it
+    #[command(subcommand)]
+    Session(Session),
     /// Ask the running gateway whether it is ready; exit 0 when it is, for health checks
     Health(Remote),
     /// Print completions for a shell
@@ -112,6 +115,7 @@ impl Command {
             | Self::Policy(_)
             | Self::Trace(_)
             | Self::Pairing(_)
+            | Self::Session(_)
             | Self::Health(_)
             | Self::Completions { .. } => false,
         }
@@ -278,6 +282,62 @@ pub enum Pairing {
         #[command(flatten)]
         remote: Remote,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Session {
+    /// List sessions, the last used first
+    #[command(after_help = texts::SESSION_LIST)]
+    List {
+        #[command(flatten)]
+        filter: SessionFilter,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Show what a session remembers
+    Show {
+        /// Its id, or the key of its place for the session that is current there
+        #[arg(value_name = "ID|KEY")]
+        which: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Forget a session; the next message there begins anew
+    Reset {
+        /// Its id, or the key of its place for the session that is current there
+        #[arg(value_name = "ID|KEY")]
+        which: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Erase what is stored of a person
+    #[command(after_help = texts::SESSION_FORGET)]
+    Forget {
+        #[command(flatten)]
+        whom: Whom,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct SessionFilter {
+    /// Of this platform alone
+    #[arg(long, value_name = "PLATFORM", value_parser = platform)]
+    pub platform: Option<Platform>,
+}
+
+/// A person by the ids of a platform.
+#[derive(Debug, Clone, Args)]
+pub struct Whom {
+    #[arg(long, value_name = "PLATFORM", value_parser = platform)]
+    pub platform: Platform,
+    /// The account of ours with which they spoke
+    #[arg(long, value_name = "ACCOUNT", default_value = crate::config::platforms::MAIN)]
+    pub account: String,
+    /// Their id, as the platform gives it
+    #[arg(long, value_name = "ID")]
+    pub sender: String,
 }
 
 /// A person at an account, as `telegram:main/123456789`.

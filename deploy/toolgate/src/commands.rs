@@ -1,4 +1,4 @@
-//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …` and `pairing …`. What the files say needs no gateway;
+//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …`, `pairing …` and `session …`. What the files say needs no gateway;
 //! what happened is asked of the running one, or read from the store when none answers.
 //!
 //! Each gives a [`Said`]: what is printed for people, the same for programs, and how the process ends.
@@ -7,6 +7,7 @@ mod check;
 mod pairing;
 mod policy;
 mod remote;
+mod session;
 mod setup;
 mod tool;
 mod trace;
@@ -23,6 +24,7 @@ pub use check::{check, validate};
 pub use pairing::{approve, pairings, remove};
 pub use policy::{Whose, explain, show as policies};
 pub use remote::health;
+pub use session::{forget, reset, session, sessions};
 pub use tool::{invoke, list, show};
 pub use trace::{stats, tail, turn, turns};
 

@@ -4,7 +4,7 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{CommandFactory, Parser};
 use toolgate::{
-    cli::{Chat, Cli, Command, Common, Exit, Pairing, Policy, Sim, Tool, Trace, Up},
+    cli::{Chat, Cli, Command, Common, Exit, Pairing, Policy, Session, Sim, Tool, Trace, Up},
     commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
     ink::{Ink, Tone},
@@ -78,6 +78,7 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Tool(command) => tool(&common, command).await,
         Command::Trace(command) => trace(&common, command).await,
         Command::Pairing(command) => pairing(&common, command).await,
+        Command::Session(command) => session(&common, command).await,
         Command::Health(remote) => Ok(say(&common, commands::health(&configuration(&common)?, &remote).await)),
     }
 }
@@ -206,6 +207,17 @@ async fn pairing(common: &Common, command: Pairing) -> Result<Exit, Ended> {
         Pairing::List(remote) => commands::pairings(&config, &remote).await,
         Pairing::Approve { code, remote } => commands::approve(&config, &code, &remote).await,
         Pairing::Remove { person, remote } => commands::remove(&config, &person, &remote).await,
+    };
+    Ok(say(common, said))
+}
+
+async fn session(common: &Common, command: Session) -> Result<Exit, Ended> {
+    let config = configuration(common)?;
+    let said = match command {
+        Session::List { filter, remote } => commands::sessions(&config, &filter, &remote).await,
+        Session::Show { which, remote } => commands::session(&config, &which, &remote).await,
+        Session::Reset { which, remote } => commands::reset(&config, &which, &remote).await,
+        Session::Forget { whom, remote } => commands::forget(&config, &whom, &remote).await,
     };
     Ok(say(common, said))
 }

@@ -5,5 +5,6 @@ mod calls;
 mod doors;
 mod messages;
 mod pairings;
+mod sessions;
 mod traces;
 mod world;

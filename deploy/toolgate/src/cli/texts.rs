@@ -135,6 +135,21 @@ pub const PAIRING_REMOVE: &str = "\
 Example:
   toolgate pairing remove telegram:main/123456789";
 
+pub const SESSION_LIST: &str = "\
+Examples:
+  toolgate session list --platform telegram
+  toolgate session show 01KBA7Q3ZJ8M4W0N5RX2VCT007
+  toolgate session show telegram/=main/-/=4711/-
+
+The running gateway is asked, or the store when none answers.";
+
+pub const SESSION_FORGET: &str = "\
+Example:
+  toolgate session forget --platform telegram --account main --sender 123456789
+
+Sessions, facts, records and call trees of that person are erased, in all conversations of the account. What
+others said in shared sessions stays.";
+
 pub const TRACE_LIST: &str = "\
 Examples:
   toolgate trace list --failed --since 24h

@@ -85,7 +85,7 @@ pub async fn remove(config: &Config, person: &Person, remote: &Remote) -> Said {
 }
 
 /// As one part of a path.
-fn encoded(part: &str) -> String {
+pub(super) fn encoded(part: &str) -> String {
     let mut out = String::with_capacity(part.len());
     for byte in part.bytes() {
         match byte {
