@@ -66,7 +66,7 @@ fn paths() -> Value {
             "responses": { "200": { "description": "Events", "content": { "text/event-stream": {} } }, "default": problem() },
         } },
         "/v1/stats": { "get": {
-            "summary": "How each tool fared (operators)",
+            "summary": "How each tool fared, and what language models took since the process began, by tenant and model (operators)",
             "parameters": [query("since")],
             "responses": answers(&[("200", "Counts and durations", "Stats")]),
         } },

@@ -94,6 +94,13 @@ struct Window {
     since: Option<String>,
 }
 
+/// Of one tenant and model, since this process began.
+fn spent(spent: &dispatch::Spent) -> serde_json::Value {
+    let usage = &spent.usage;
+    json!({ "tenant": spent.tenant, "model": spent.model, "steps": spent.steps, "failed": spent.failed,
+        "input": usage.input, "cached": usage.cached, "output": usage.output, "cost_micros": usage.cost_micros })
+}
+
 /// How each tool fared, and how busy the gateway is.
 pub async fn stats(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
     who.operator()?;
@@ -114,6 +121,7 @@ pub async fn stats(State(app): State<Arc<App>>, Extension(who): Extension<Who>, 
     Ok(Json(json!({
         "since_ms": since,
         "tools": tools,
+        "models": app.gateway.spent().iter().map(spent).collect::<Vec<_>>(),
         "load": { "conversations": lanes, "deliveries": deliveries, "turns": running },
         "trace_records": { "waiting": traces.waiting, "dropped": traces.dropped },
     }))

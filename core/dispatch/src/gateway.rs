@@ -35,7 +35,7 @@ use crate::{
     model::Model,
     pairing::{self, NotPaired, Paired, Pairing, Pairings},
     planner::{Commands, Planner},
-    reason::Reasoner,
+    reason::{Reasoner, Spending, Spent},
     recovery::{self, Fences},
     running::{Running, Told},
     session::{Mounts, Noting},
@@ -105,6 +105,7 @@ pub(crate) struct Inner {
     pub mounts: Mounts,
     pub noting: Noting,
     pub indicators: Indicators,
+    pub spending: Spending,
     pub resources: Resources,
     pub health: Health,
     pub planner: Arc<dyn Planner>,
@@ -159,6 +160,7 @@ impl Gateway {
             mounts: Mounts::default(),
             noting: Noting::default(),
             indicators: Indicators::default(),
+            spending: Spending::default(),
             resources: Resources::default(),
             health: Health::default(),
             model: options.model.clone(),
@@ -311,6 +313,11 @@ impl Gateway {
 
     pub async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
         self.inner.stores.trees.stats(since_ms).await
+    }
+
+    /// What language models took since this process began.
+    pub fn spent(&self) -> Vec<Spent> {
+        self.inner.spending.all()
     }
 
     /// Stops a turn on behalf of an operator. False when it has ended.

@@ -12,6 +12,7 @@ mod flat;
 mod history;
 mod judge;
 mod kept;
+mod spent;
 mod system;
 mod think;
 mod thread;
@@ -31,6 +32,8 @@ use crate::{
 use judge::Why;
 
 pub(crate) use kept::kept;
+pub(crate) use spent::Spending;
+pub use spent::Spent;
 pub(crate) use think::planned_before;
 pub(crate) use thread::Thread;
 

@@ -83,7 +83,13 @@ impl<'a> Thinking<'a> {
                 Stopped::Filtered => Some("held back by the provider".to_owned()),
             });
         }
+        self.counted(Some(answer.usage));
         self.said(&answer.text, answer.usage)
+    }
+
+    fn counted(&self, usage: Option<Usage>) {
+        let model = self.node.as_ref().map_or("", |node| &node.tool);
+        self.cx.inner.spending.add(&self.cx.caller.tenant, model, usage);
     }
 
     fn said(&mut self, said: &str, usage: Usage) -> CallId {
@@ -98,6 +104,7 @@ impl<'a> Thinking<'a> {
     }
 
     fn failed(&mut self, failure: &Failure) {
+        self.counted(None);
         if let Some(node) = &mut self.node {
             node.state = State::Failed;
             node.code = Some(failure.true_code());

@@ -389,4 +389,6 @@ async fn the_tokens_of_all_steps_stand_on_the_turn() {
     let usage = nodes[0].usage.unwrap();
     assert_eq!((usage.input, usage.output), (200, 20));
     assert!(nodes.iter().all(|n| n.code != Some(Code::Internal)));
+    let spent = gateway.gateway.spent();
+    assert_eq!((spent[0].tenant.as_str(), spent[0].model.as_str(), spent[0].steps), ("default", "scripted", 2));
 }
