@@ -26,4 +26,4 @@ mod testing;
 mod tests;
 
 pub use chain::Chain;
-pub use settings::{Api, Key, Price, Settings, key};
+pub use settings::{Api, Key, Price, Settings, key, output_tokens};
