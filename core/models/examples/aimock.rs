@@ -66,7 +66,8 @@ impl Side {
 }
 
 fn tools() -> Value {
-    let tool = |name: &str| json!({ "name": name, "description": name, "parameters": { "type": "object", "properties": {} } });
+    let tool =
+        |name: &str| json!({ "name": name, "description": name, "parameters": { "type": "object", "properties": {} } });
     json!([tool("time"), tool("weather")])
 }
 
@@ -114,7 +115,12 @@ async fn calls(side: &Side) {
     let calls: Vec<_> = answer.calls.iter().enumerate().map(wish).collect();
     let results: Vec<_> = calls
         .iter()
-        .map(|wish| Said::Result { call: wish.id.clone(), tool: wish.tool.clone(), content: "sunny".into(), failed: false })
+        .map(|wish| Said::Result {
+            call: wish.id.clone(),
+            tool: wish.tool.clone(),
+            content: "sunny".into(),
+            failed: false,
+        })
         .collect();
     messages.push(Said::Model(Answered { text: answer.text, calls, carried: answer.carried }));
     messages.extend(results);
@@ -127,7 +133,10 @@ async fn cuts(side: &Side) {
     side.ok("a stream that is cut is asked for again");
     for scene in ["cut for ever", "hung up"] {
         let failure = side.step(scene).await.unwrap_err();
-        assert_eq!((failure.code, failure.to_string().as_str()), (Code::ModelUnavailable, "the language model's answer broke off"));
+        assert_eq!(
+            (failure.code, failure.to_string().as_str()),
+            (Code::ModelUnavailable, "the language model's answer broke off")
+        );
     }
     side.ok("what was said before the cut is no answer");
     let failure = side.step("empty").await.unwrap_err();
@@ -143,7 +152,11 @@ async fn waits(side: &Side) {
     assert_eq!(failure.retry_after, Some(Duration::from_secs(3_600)));
     side.ok("a wait that is too long is told");
     let failure = side.step("failing").await.unwrap_err();
-    assert!(failure.cause.for_operator().contains("500, it failed on its own side"), "{}", failure.cause.for_operator());
+    assert!(
+        failure.cause.for_operator().contains("500, it failed on its own side"),
+        "{}",
+        failure.cause.for_operator()
+    );
     let began = Instant::now();
     let slow = Chain::new(Settings { timeout: Duration::from_secs(1), ..side.settings() }, Vec::new()).unwrap();
     let failure = step(&slow, &[side.scene("slow")]).await.unwrap_err();

@@ -230,7 +230,10 @@ fn erased(whom: &Whom, json: &Value) -> String {
         None => lines.push("whether they were let in is the gateway's: toolgate pairing remove".to_owned()),
     }
     if count("open") > 0 {
-        lines.push(format!("{} turns are under way and were left alone: run it again when they have ended", count("open")));
+        lines.push(format!(
+            "{} turns are under way and were left alone: run it again when they have ended",
+            count("open")
+        ));
     }
     lines.join("\n")
 }

@@ -41,6 +41,7 @@ pub async fn ask(config: &Config) -> Asked {
     });
     let (discord, telegram, slack) = tokio::join!(join_all(discord), join_all(telegram), join_all(slack));
     let mut asked = Asked::default();
+    asked.warnings.extend(unreadable_keys(config, &file).await);
     for (platform, named, missing) in discord.into_iter().chain(telegram).chain(slack) {
         for Missing { what, step, fatal } in missing {
             let message = format!("{platform} '{}': {what}", named.name);
@@ -49,6 +50,18 @@ pub async fn ask(config: &Config) -> Asked {
         }
     }
     asked
+}
+
+/// Keys of language models that cannot be read here. Models themselves are not asked: some cost money.
+async fn unreadable_keys(config: &Config, file: &str) -> Vec<Finding> {
+    let mut warnings = Vec::new();
+    for model in config.model.iter().flat_map(|models| models.all()) {
+        let Some(key) = &model.api_key else { continue };
+        if let Err(why) = key.read().await {
+            warnings.push(finding_at(file, &model.spot, why.to_string()).hint("set it where the gateway runs"));
+        }
+    }
+    warnings
 }
 
 async fn one<'a>(

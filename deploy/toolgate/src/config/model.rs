@@ -5,7 +5,6 @@ use std::time::Duration;
 use models::{Api, Price, Settings};
 
 use super::{
-    platforms::required_secret,
     read::{Reader, Table},
     secret::Secret,
     yaml::{Spot, Tree, Value},
@@ -95,7 +94,7 @@ impl Model {
         let name = table.take("name").map(|tree| reader.text(&table.name("name"), &tree));
         let base_url = table.take("base_url").map(|tree| reader.url(&table.name("base_url"), &tree));
         let has_key = table.has("api_key");
-        let api_key = has_key.then(|| required_secret(reader, table, "api_key")).flatten();
+        let api_key = table.take("api_key").and_then(|tree| reader.secret(&table.name("api_key"), &tree));
         let context = tokens(reader, table, "context_tokens");
         let output = tokens(reader, table, "max_output_tokens");
         let temperature = number(reader, table, "temperature", 2.0);
@@ -107,7 +106,8 @@ impl Model {
             reader.error(&spot, format!("'{}' is missing: which model is to be asked?", table.name("name")));
         }
         if base_url.is_none() && !has_key && wants_a_key(api) && !table.is_misspelt("api_key") {
-            let message = format!("'{}' is missing: {} answers nobody without a key", table.name("api_key"), api.home());
+            let message =
+                format!("'{}' is missing: {} answers nobody without a key", table.name("api_key"), api.home());
             reader.error(&spot, message);
         }
         let usual = Settings::new(api, "");
@@ -173,7 +173,10 @@ fn provider(reader: &mut Reader, table: &mut Table) -> Option<Api> {
     match reader.choice(&path, &tree, &PROVIDERS)? {
         Provider::Asked(api) => Some(api),
         Provider::Scripted => {
-            reader.error(&tree.spot, format!("'{path}': the scripted model is no AI and answers in `toolgate demo` alone"));
+            reader.error(
+                &tree.spot,
+                format!("'{path}': the scripted model is no AI and answers in `toolgate demo` alone"),
+            );
             None
         }
         Provider::None => {

@@ -43,9 +43,12 @@ impl Script {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let end = CancellationToken::new();
-        let router = Router::new().route("/v1/chat/completions", post(complete)).layer(DefaultBodyLimit::max(MOST_BYTES));
+        let router =
+            Router::new().route("/v1/chat/completions", post(complete)).layer(DefaultBodyLimit::max(MOST_BYTES));
         // Owned by the value returned here: `stop` awaits it, dropping it ends it.
-        let server = tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(end.clone().cancelled_owned()).into_future());
+        let server = tokio::spawn(
+            axum::serve(listener, router).with_graceful_shutdown(end.clone().cancelled_owned()).into_future(),
+        );
         Ok(Self { address, end, server })
     }
 

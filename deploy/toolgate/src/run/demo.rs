@@ -57,7 +57,8 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     everybody_is_in_the_group(&sim);
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
-    let mut running = gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config), Some(model)).await?;
+    let mut running =
+        gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config), Some(model)).await?;
     running.connect(accounts(&sim.url));
     let web = running
         .serve(web::Config {

@@ -36,12 +36,15 @@ fn a_models_step_says_what_it_took_and_its_calls_what_it_was_told() {
     late.code = Some(Code::Timeout);
     late.detail = "no answer within 2 s".into();
     late.told = r#"{"error":{"code":"timeout"}}"#.into();
-    check(&[turn(), step, late], expect![[r#"
+    check(
+        &[turn(), step, late],
+        expect![[r#"
         ✓ turn                      +0 µs       60 ms  ok
         └─ ✓ model 1 qwen3:8b     +1.0 ms       41 ms  ok  812 (600 cached) → 55 tokens  cost 0.001250  “I look it up.”
            └─ ✗ read_page 1.1     +3.0 ms       41 ms  execution · timeout
                 no answer within 2 s
-                told: {"error":{"code":"timeout"}}"#]]);
+                told: {"error":{"code":"timeout"}}"#]],
+    );
 }
 
 #[test]

@@ -32,7 +32,9 @@ pub fn next(request: &Value) -> Next {
         () if heard.says_any(&["stock", "inventory", "库存"]) => stock(&heard),
         () if heard.says_any(&["order", "订单"]) => find_order(&heard),
         () if heard.says_any(&["report", "报告"]) => report(&heard),
-        () if heard.says_any(&["what did i", "did i say", "did i ask", "说过什么", "问过什么"]) => Some(memory(&heard)),
+        () if heard.says_any(&["what did i", "did i say", "did i ask", "说过什么", "问过什么"]) => {
+            Some(memory(&heard))
+        }
         () => None,
     };
     rule.unwrap_or_else(|| help(&heard))
@@ -44,7 +46,11 @@ fn said(heard: &Heard, english: impl Into<String>, chinese: impl Into<String>) -
 }
 
 fn may_not(heard: &Heard, tool: &str) -> Next {
-    say(said(heard, format!("I would use `{tool}` for that, but it is not among the tools that I may use here."), format!("这需要用到 `{tool}`，但我在这里不能使用它。")))
+    say(said(
+        heard,
+        format!("I would use `{tool}` for that, but it is not among the tools that I may use here."),
+        format!("这需要用到 `{tool}`，但我在这里不能使用它。"),
+    ))
 }
 
 fn help(heard: &Heard) -> Next {
@@ -69,16 +75,20 @@ fn help(heard: &Heard) -> Next {
 
 /// Asked to sum a conversation up, or to answer with what there is.
 fn without_tools(heard: &Heard) -> Next {
-    let all: Vec<_> = heard.before.iter().chain([&heard.last]).map(|text| contract::text::one_line(text, 200)).collect();
+    let all: Vec<_> =
+        heard.before.iter().chain([&heard.last]).map(|text| contract::text::one_line(text, 200)).collect();
     let from = all.len().saturating_sub(12);
     say(format!("(by a script) What was said so far:\n- {}", all[from..].join("\n- ")))
 }
 
 fn memory(heard: &Heard) -> Next {
     let from = heard.before.len().saturating_sub(8);
-    let lines: Vec<_> = heard.before[from..].iter().map(|text| format!("- {}", contract::text::one_line(text, 120))).collect();
+    let lines: Vec<_> =
+        heard.before[from..].iter().map(|text| format!("- {}", contract::text::one_line(text, 120))).collect();
     say(match lines.is_empty() {
-        true => said(heard, "Nothing yet: this is the first thing that you say here.", "还没有：这是您在这里说的第一句话。"),
+        true => {
+            said(heard, "Nothing yet: this is the first thing that you say here.", "还没有：这是您在这里说的第一句话。")
+        }
         false => format!("{}\n\n{}", said(heard, "You said:", "您说过："), lines.join("\n")),
     })
 }
@@ -140,7 +150,12 @@ fn order_line(heard: &Heard, done: &Done) -> String {
 fn refund(heard: &Heard) -> Option<Next> {
     if let Some(done) = heard.results("order_refund").last() {
         return Some(say(match done.failed() {
-            Some(why) => said(heard, format!("Nothing was refunded by me: {why}."), format!("我没有退款：{why}。")),
+            Some(why) if done.may_have_happened() => said(
+                heard,
+                format!("It is not known whether it was paid back: {why}. Look at the order before you ask again."),
+                format!("不知道是否已经退款：{why}。再次请求之前请先查看订单。"),
+            ),
+            Some(why) => said(heard, format!("Nothing was paid back: {why}."), format!("没有退款：{why}。")),
             None => {
                 let (id, state) = (plain(&done.result["refund_id"]), plain(&done.result["state"]));
                 said(heard, format!("Refund **{id}** is {state}."), format!("退款 **{id}**：{state}。"))
@@ -158,7 +173,10 @@ fn refund(heard: &Heard) -> Option<Next> {
         return Some(refund(json!(amount)));
     }
     let Some(done) = heard.results("order_query").pop() else {
-        return Some(call(said(heard, "I look up how much it was.", "我先查一下金额。"), vec![("order_query", json!({ "order_id": order }))]));
+        return Some(call(
+            said(heard, "I look up how much it was.", "我先查一下金额。"),
+            vec![("order_query", json!({ "order_id": order }))],
+        ));
     };
     Some(match done.result["amount"].is_number() {
         true => refund(done.result["amount"].clone()),
@@ -191,7 +209,10 @@ fn report(heard: &Heard) -> Option<Next> {
         }));
     }
     Some(match heard.offers("slow_report") {
-        true => call(said(heard, "This takes some seconds.", "这需要几秒钟。"), vec![("slow_report", json!({ "name": "sales" }))]),
+        true => call(
+            said(heard, "This takes some seconds.", "这需要几秒钟。"),
+            vec![("slow_report", json!({ "name": "sales" }))],
+        ),
         false => may_not(heard, "slow_report"),
     })
 }
@@ -202,7 +223,10 @@ fn research(heard: &Heard) -> Option<Next> {
     let topic = topic(&heard.last);
     let Some(found) = heard.results("search_web").pop() else {
         return Some(match heard.offers("search_web") {
-            true => call(said(heard, "I search first.", "我先搜索。"), vec![("search_web", json!({ "query": topic, "limit": 3 }))]),
+            true => call(
+                said(heard, "I search first.", "我先搜索。"),
+                vec![("search_web", json!({ "query": topic, "limit": 3 }))],
+            ),
             false => may_not(heard, "search_web"),
         });
     };
@@ -240,8 +264,16 @@ fn summary(heard: &Heard, done: &Done, tried: usize, read: usize) -> String {
         (None, None) => plain(&done.result),
     };
     let honest = match (tried, read) {
-        (_, 0) => said(heard, "\n\n*No page answered in time: this is from the search's own lines.*", "\n\n*没有页面及时回应：以上来自搜索结果的摘要。*"),
-        (tried, read) if read < tried => said(heard, "\n\n*One page did not answer in time; I read another one.*", "\n\n*有一个页面没有及时回应，我读了另一个。*"),
+        (_, 0) => said(
+            heard,
+            "\n\n*No page answered in time: this is from the search's own lines.*",
+            "\n\n*没有页面及时回应：以上来自搜索结果的摘要。*",
+        ),
+        (tried, read) if read < tried => said(
+            heard,
+            "\n\n*One page did not answer in time; I read another one.*",
+            "\n\n*有一个页面没有及时回应，我读了另一个。*",
+        ),
         _ => String::new(),
     };
     format!("{text}{honest}")

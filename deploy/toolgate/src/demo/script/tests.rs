@@ -20,10 +20,15 @@ fn play(text: &str, tools: &[&str], answer: impl Fn(&str, &Value) -> Value) -> S
         if next.calls.is_empty() {
             return out;
         }
-        let calls: Vec<_> = next.calls.iter().enumerate().map(|(n, (tool, args))| {
-            out.push_str(&format!("  {tool} {args}\n"));
-            json!({ "id": format!("{step}_{n}"), "function": { "name": tool, "arguments": args.to_string() } })
-        }).collect();
+        let calls: Vec<_> = next
+            .calls
+            .iter()
+            .enumerate()
+            .map(|(n, (tool, args))| {
+                out.push_str(&format!("  {tool} {args}\n"));
+                json!({ "id": format!("{step}_{n}"), "function": { "name": tool, "arguments": args.to_string() } })
+            })
+            .collect();
         messages.push(json!({ "role": "assistant", "content": next.text, "tool_calls": calls }));
         for (n, (tool, args)) in next.calls.iter().enumerate() {
             let content = format!("<untrusted tool>{}</untrusted>", answer(tool, args));
@@ -47,10 +52,44 @@ fn two_cities_are_asked_for_at_once() {
         Some("atlantis") => fails("'weather_query' refused the request: there is no such thing (404)"),
         _ => json!({ "days": [{ "sky": "sunny", "low_c": 12, "high_c": 20 }] }),
     };
-    check("What is the weather in Shanghai and Berlin?", sunny, expect![[""]]);
-    check("上海和北京的天气怎么样？", sunny, expect![[""]]);
-    check("weather in Atlantis", sunny, expect![[""]]);
-    check("how is the weather?", sunny, expect![[""]]);
+    check(
+        "What is the weather in Shanghai and Berlin?",
+        sunny,
+        expect![[r#"
+        I look at the forecast.
+          weather_query {"city":"Shanghai"}
+          weather_query {"city":"Berlin"}
+        then - **Shanghai**: sunny, 12 – 20 °C
+        - **Berlin**: sunny, 12 – 20 °C
+    "#]],
+    );
+    check(
+        "上海和北京的天气怎么样？",
+        sunny,
+        expect![[r#"
+        我查一下天气预报。
+          weather_query {"city":"上海"}
+          weather_query {"city":"北京"}
+        then - **上海**: sunny, 12 – 20 °C
+        - **北京**: sunny, 12 – 20 °C
+    "#]],
+    );
+    check(
+        "weather in Atlantis",
+        sunny,
+        expect![[r#"
+        I look at the forecast.
+          weather_query {"city":"atlantis"}
+        then - **atlantis**: no forecast; 'weather_query' refused the request: there is no such thing (404)
+    "#]],
+    );
+    check(
+        "how is the weather?",
+        sunny,
+        expect![[r#"
+        For which city?
+    "#]],
+    );
 }
 
 #[test]
@@ -59,26 +98,103 @@ fn a_refund_asks_for_the_amount_first() {
         "order_query" => json!({ "order_id": "A-17", "status": "paid", "amount": 12.9, "currency": "EUR" }),
         _ => json!({ "refund_id": "R-1", "state": "accepted" }),
     };
-    check("Please refund order A-17", shop, expect![[""]]);
-    check("refund 5 of order a-17", |_, _| fails("'order_refund' is not available here"), expect![[""]]);
-    check("where is order A-17?", shop, expect![[""]]);
+    check(
+        "Please refund order A-17",
+        shop,
+        expect![[r#"
+        I look up how much it was.
+          order_query {"order_id":"A-17"}
+        then 
+          order_refund {"order_id":"A-17","amount":12.9}
+        then Refund **R-1** is accepted.
+    "#]],
+    );
+    check(
+        "refund 5 of order a-17",
+        |_, _| fails("'order_refund' did not answer in time"),
+        expect![[r#"
+
+          order_refund {"order_id":"A-17","amount":5.0}
+        then Nothing was refunded by me: 'order_refund' is not available here.
+    "#]],
+    );
+    check(
+        "where is order A-17?",
+        shop,
+        expect![[r#"
+
+          order_query {"order_id":"A-17"}
+        then Order **A-17** is **paid**: 12.9 EUR.
+    "#]],
+    );
     let without: Vec<_> = TOOLS.into_iter().filter(|tool| *tool != "order_refund").collect();
-    expect![[""]].assert_eq(&play("给订单 A-17 退款", &without, shop));
+    expect![[r#"
+        这需要用到 `order_refund`，但我在这里不能使用它。
+    "#]]
+    .assert_eq(&play("给订单 A-17 退款", &without, shop));
 }
 
 #[test]
 fn a_page_that_does_not_answer_is_replaced_and_it_is_said() {
-    let web = |hangs: &'static [&'static str]| move |tool: &str, args: &Value| match tool {
-        "search_web" => json!({ "results": [
+    let web = |hangs: &'static [&'static str]| {
+        move |tool: &str, args: &Value| match tool {
+            "search_web" => json!({ "results": [
             { "title": "a", "url": "https://x/a", "snippet": "A is old." }, { "title": "b", "url": "https://x/b", "snippet": "B is new." },
         ] }),
-        "read_page" if hangs.contains(&args["url"].as_str().unwrap()) => fails("'read_page' did not answer in time"),
-        "read_page" => json!({ "title": "t", "text": "Long ago." }),
-        _ => json!({ "summary": format!("Of {}.", args["text"]) }),
+            "read_page" if hangs.contains(&args["url"].as_str().unwrap()) => {
+                fails("'read_page' did not answer in time")
+            }
+            "read_page" => json!({ "title": "t", "text": "Long ago." }),
+            _ => json!({ "summary": format!("Of {}.", args["text"]) }),
+        }
     };
-    check("search for green tea and write a summary", web(&[]), expect![[""]]);
-    check("search for green tea and write a summary", web(&["https://x/a"]), expect![[""]]);
-    check("搜索绿茶并总结", web(&["https://x/a", "https://x/b"]), expect![[""]]);
+    check(
+        "search for green tea and write a summary",
+        web(&[]),
+        expect![[r#"
+        I search first.
+          search_web {"query":"green tea","limit":3}
+        then I read what was found.
+          read_page {"url":"https://x/a"}
+        then 
+          generate_summary {"topic":"green tea","text":["Long ago."]}
+        then Of ["Long ago."].
+    "#]],
+    );
+    check(
+        "search for green tea and write a summary",
+        web(&["https://x/a"]),
+        expect![[r#"
+        I search first.
+          search_web {"query":"green tea","limit":3}
+        then I read what was found.
+          read_page {"url":"https://x/a"}
+        then That page did not answer; I try another one.
+          read_page {"url":"https://x/b"}
+        then 
+          generate_summary {"topic":"green tea","text":["Long ago."]}
+        then Of ["Long ago."].
+
+        *One page did not answer in time; I read another one.*
+    "#]],
+    );
+    check(
+        "搜索绿茶并总结",
+        web(&["https://x/a", "https://x/b"]),
+        expect![[r#"
+        我先搜索。
+          search_web {"query":"绿茶","limit":3}
+        then 我读一下找到的页面。
+          read_page {"url":"https://x/a"}
+        then 这个页面没有回应，我换一个。
+          read_page {"url":"https://x/b"}
+        then 
+          generate_summary {"topic":"绿茶","text":["A is old.","B is new."]}
+        then Of ["A is old.","B is new."].
+
+        *没有页面及时回应：以上来自搜索结果的摘要。*
+    "#]],
+    );
 }
 
 #[test]
@@ -93,7 +209,8 @@ fn it_says_that_it_is_a_script() {
 #[test]
 fn it_knows_what_was_said_and_sums_it_up_where_it_has_no_tools() {
     let user = |text: &str| json!({ "role": "user", "content": text });
-    let messages = [user("weather in Oslo"), json!({ "role": "assistant", "content": "…" }), user("what did I ask before?")];
+    let messages =
+        [user("weather in Oslo"), json!({ "role": "assistant", "content": "…" }), user("what did I ask before?")];
     assert_eq!(rules::next(&request(&TOOLS, &messages)).text, "You said:\n\n- weather in Oslo");
     let text = rules::next(&request(&[], &messages)).text;
     assert_eq!(text, "(by a script) What was said so far:\n- weather in Oslo\n- what did I ask before?");

@@ -40,7 +40,9 @@ impl Heard {
                     heard.done.clear();
                 }
                 "assistant" => {
-                    open.extend(list(&message["tool_calls"]).iter().map(|call| (call["id"].clone(), call["function"].clone())));
+                    open.extend(
+                        list(&message["tool_calls"]).iter().map(|call| (call["id"].clone(), call["function"].clone())),
+                    );
                 }
                 "tool" => {
                     let Some(at) = open.iter().position(|(id, _)| *id == message["tool_call_id"]) else { continue };
@@ -82,6 +84,12 @@ impl Done {
     pub fn failed(&self) -> Option<&str> {
         self.result["error"]["message"].as_str()
     }
+
+    /// Whether a call that failed may have taken effect nevertheless.
+    pub fn may_have_happened(&self) -> bool {
+        let unsure = ["outcome.unknown", "timeout", "cancelled", "upstream.5xx", "upstream.broken"];
+        self.result["error"]["code"].as_str().is_some_and(|code| unsure.contains(&code))
+    }
 }
 
 fn text(content: &Value) -> String {
@@ -115,9 +123,39 @@ fn json_in(text: &str) -> Value {
 /// The demo's cities that a text names, as it names them.
 pub fn cities(text: &str) -> Vec<String> {
     const KNOWN: [&str; 33] = [
-        "Shanghai", "Beijing", "Shenzhen", "Guangzhou", "Chengdu", "Hangzhou", "Hong Kong", "Tokyo", "Singapore", "Berlin",
-        "Zürich", "Zurich", "London", "Paris", "Lisbon", "Oslo", "New York", "San Francisco", "São Paulo", "Nairobi",
-        "Sydney", "上海", "北京", "深圳", "广州", "成都", "杭州", "香港", "东京", "新加坡", "柏林", "伦敦", "巴黎",
+        "Shanghai",
+        "Beijing",
+        "Shenzhen",
+        "Guangzhou",
+        "Chengdu",
+        "Hangzhou",
+        "Hong Kong",
+        "Tokyo",
+        "Singapore",
+        "Berlin",
+        "Zürich",
+        "Zurich",
+        "London",
+        "Paris",
+        "Lisbon",
+        "Oslo",
+        "New York",
+        "San Francisco",
+        "São Paulo",
+        "Nairobi",
+        "Sydney",
+        "上海",
+        "北京",
+        "深圳",
+        "广州",
+        "成都",
+        "杭州",
+        "香港",
+        "东京",
+        "新加坡",
+        "柏林",
+        "伦敦",
+        "巴黎",
     ];
     let lower = text.to_lowercase();
     let mut found: Vec<_> =
@@ -127,7 +165,8 @@ pub fn cities(text: &str) -> Vec<String> {
         let after = ["weather in ", "weather for ", "forecast for ", "forecast in "];
         found.extend(after.iter().find_map(|words| {
             let at = lower.find(words)? + words.len();
-            let name: String = lower[at..].chars().take_while(|c| c.is_alphabetic() || *c == ' ').take(40).collect();
+            let name: String =
+                text.get(at..)?.chars().take_while(|c| c.is_alphabetic() || *c == ' ').take(40).collect();
             Some((at, name.trim().to_owned())).filter(|(_, name)| !name.is_empty())
         }));
     }
@@ -170,8 +209,30 @@ pub fn article(text: &str) -> Option<String> {
 /// What is to be read about: whatever is said beside the words that ask for it.
 pub fn topic(text: &str) -> String {
     const ASKING: [&str; 24] = [
-        "please", "search", "research", "the web", "find", "articles", "read", "pages", "look up", "summarise", "summarize",
-        "summary", "sum up", "give me", "write", "tell me", "about", "for", "and", "then", "it", "a", "of", "on",
+        "please",
+        "search",
+        "research",
+        "the web",
+        "find",
+        "articles",
+        "read",
+        "pages",
+        "look up",
+        "summarise",
+        "summarize",
+        "summary",
+        "sum up",
+        "give me",
+        "write",
+        "tell me",
+        "about",
+        "for",
+        "and",
+        "then",
+        "it",
+        "a",
+        "of",
+        "on",
     ];
     let mut words: Vec<String> = text
         .to_lowercase()
@@ -180,7 +241,26 @@ pub fn topic(text: &str) -> String {
         .collect();
     words.retain(|word| !word.is_empty() && !ASKING.iter().any(|asking| asking.split(' ').any(|part| part == word)));
     let mut topic = words.join(" ");
-    for asking in ["请帮我", "请", "帮我", "搜索", "查找", "搜一下", "并总结", "然后总结", "总结", "摘要", "一下", "关于", "的资料", "的文章", "给我", "写", "个", "并"] {
+    for asking in [
+        "请帮我",
+        "请",
+        "帮我",
+        "搜索",
+        "查找",
+        "搜一下",
+        "并总结",
+        "然后总结",
+        "总结",
+        "摘要",
+        "一下",
+        "关于",
+        "的资料",
+        "的文章",
+        "给我",
+        "写",
+        "个",
+        "并",
+    ] {
         topic = topic.replace(asking, "");
     }
     let topic = topic.trim();
