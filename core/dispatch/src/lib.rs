@@ -41,8 +41,8 @@ mod untrusted;
 mod watch;
 
 pub use gateway::{Gateway, Invoked, Options, Settings};
-pub use model::{Draft, Model};pub use pairing::{Asking, NotPaired, Paired, Pairings};
-
+pub use model::{Draft, Model};
+pub use pairing::{Asking, NotPaired, Paired, Pairings};
 pub use reason::Spent;
 pub use session::{Memory, NotMounted, session_of};
 pub use snapshot::{Snapshot, ToolList};

@@ -23,10 +23,14 @@ pub(super) async fn step(
     prompt: &Prompt<'_>,
     number: usize,
 ) -> Result<(Answer, CallId), Failure> {
-    let mut thinking = Thinking::begin(cx, &model.about().name, number);
+    let name = model.about().name;
+    let mut thinking = Thinking::begin(cx, &name, number);
     let draft = TurnDraft { cx, shown: Mutex::default() };
     match model.step(prompt, &draft).await {
-        Ok(answer) => {
+        Ok(mut answer) => {
+            if answer.model.is_empty() {
+                answer.model = name.to_string();
+            }
             let node = thinking.answered(&answer);
             Ok((answer, node))
         }
@@ -39,6 +43,11 @@ pub(super) async fn step(
 
 /// A step that an earlier life planned stands in this life's tree too, above the calls that are gone on with.
 pub(crate) fn planned_before(cx: &Arc<TurnCx>, step: &ModelStep, number: usize) -> CallId {
+    // It stands there already where the turn only waited.
+    if let Some(node) = cx.waits.ended(&path(number)) {
+        *cx.usage.lock().unwrap_or_else(PoisonError::into_inner) += step.usage;
+        return node.call;
+    }
     let mut thinking = Thinking::begin(cx, &step.model, number);
     // One of a turn that waited for people stands there already, as it was.
     if let Some(before) = cx.waits.ended(&place_of(number)) {
@@ -51,6 +60,10 @@ pub(crate) fn planned_before(cx: &Arc<TurnCx>, step: &ModelStep, number: usize) 
 
 fn place_of(step: usize) -> CallPath {
     CallPath::step(u32::try_from(step).unwrap_or(u32::MAX))
+}
+
+fn path(number: usize) -> CallPath {
+    CallPath::step(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// A step under way. One that is dropped, because the turn was stopped or late, ends in its tree too.
@@ -73,10 +86,8 @@ impl<'a> Thinking<'a> {
     }
 
     fn answered(&mut self, answer: &Answer) -> CallId {
-        if let Some(node) = self.node.as_mut().filter(|_| !answer.model.is_empty()) {
-            answer.model.clone_into(&mut node.tool);
-        }
         if let Some(node) = &mut self.node {
+            answer.model.clone_into(&mut node.tool);
             node.marks.extend(match answer.stopped {
                 Stopped::Done => None,
                 Stopped::Length => Some("cut off at its longest".to_owned()),

@@ -5,10 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use contract::{Accepted, Message, Platform, TurnId};
+use contract::{Accepted, Action, Message, Platform, TurnId, records::TurnState};
 use dispatch::model::Said;
 use testkit::{
-    Death, Gate, Ground, Life, Recorder, Scripted, Setup, message,
+    Death, Gate, Ground, Life, Recorder, Scripted, Setup, allow_lab_with, message,
     model::{Act, Heard, says, wants},
 };
 
@@ -118,6 +118,61 @@ async fn killed_at_any_step_a_models_turn_goes_on_with_its_plan_and_tells_the_tr
                 assert!(names.iter().any(|name| name == "after change Planned"), "{names:?}");
                 break;
             }
+        }
+    })
+    .await;
+}
+
+fn in_a_group(mut message: Message) -> Message {
+    message.address.direct = false;
+    message.heard = contract::Heard::Addressed;
+    message
+}
+
+/// The approvals that were shown, as buttons of this message allow them.
+fn allowing(far: &Recorder) -> Option<Action> {
+    let seen = far.seen();
+    let buttons = seen.iter().flat_map(|seen| &seen.buttons).filter_map(|data| data.parse().ok());
+    buttons.into_iter().find(|action| matches!(action, Action::Allow(_)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_models_turn_that_waited_for_people_goes_on_with_its_plan_also_after_a_kill() {
+    for_each_store(|ground| async move {
+        for is_killed in [false, true] {
+            let mut case = Case::new(&ground);
+            case.message = in_a_group(case.message);
+            let rules = "approve: { once: {} }\napprovers: { users: [\"id:bob\"], deliver: [conversation] }";
+            let life = || {
+                let (far, gate, model) = (case.far.clone(), case.gate.clone(), case.model());
+                Life::start(case.ground.opening(), move |stores| {
+                    let mut setup = Setup::new(stores).gate(&gate).outlet(&far).model(&model);
+                    setup.policies = vec![allow_lab_with(Platform::Telegram, rules)];
+                    setup
+                })
+            };
+            let mut running = life().await;
+            running.ready().await;
+            let turn = running.turn(case.message.clone()).await;
+            testkit::until("a card", || allowing(&case.far).is_some()).await;
+            while !running.gateway.record(turn).await.unwrap().is_some_and(|r| r.state == TurnState::Parked) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            if is_killed {
+                running.kill();
+                running = life().await;
+                running.ready().await;
+            }
+            let allow = allowing(&case.far).unwrap();
+            let press = testkit::press(Platform::Telegram, &case.message.address.conversation, "bob", allow);
+            running.accept_behind(in_a_group(press)).await.unwrap().unwrap();
+            running.done(turn).await;
+            assert_eq!(case.planned.load(Ordering::Relaxed), 1, "the model is not asked again");
+            assert!(case.far.seen().iter().any(|seen| seen.text.contains("It is paid.")), "{:#?}", case.far.seen());
+            let nodes = running.gateway.tree(turn).await.unwrap();
+            let tree = testkit::without_durations(&dispatch::tree::draw_text(&nodes, true));
+            assert_eq!(tree.matches("model scripted").count(), 2, "{tree}");
+            assert_eq!(nodes.iter().find_map(|node| node.place.as_ref().and(node.usage)).unwrap().input, 200, "{tree}");
         }
     })
     .await;
