@@ -132,7 +132,8 @@ async fn a_call_waits_for_an_approver_and_runs_when_one_says_yes() {
 
             id: "x"
 
-            Until HH:MM:SS UTC · ID"#]&fixed(&scene.stands(), turn, &ids));
+            Until HH:MM:SS UTC · ID"#]]
+        .assert_eq(&fixed(&scene.stands(), turn, &ids));
         assert_eq!(scene.gate.runs(), 0);
         expect!["allowed: 'once' goes on"].assert_eq(&press(&life, "g", "bob", Action::Allow(ids[0])).await);
         life.done(turn).await;
@@ -142,7 +143,9 @@ async fn a_call_waits_for_an_approver_and_runs_when_one_says_yes() {
             turn  ok
             └─ once {id: "x"}  ok
                └─ approval: allowed by bob (telegram:bob)  ok
-        "#]      assert!(matches!(state(&life, ids[0]).await, ApprovalState::Used { .. }));
+        "#]]
+        .assert_eq(&tree(&life, turn, &ids).await);
+        assert!(matches!(state(&life, ids[0]).await, ApprovalState::Used { .. }));
     })
     .await;
 }
@@ -185,7 +188,10 @@ async fn approving_the_second_of_two_runs_the_second() {
             │  └─ approval: allowed by bob (telegram:bob)  ok
             └─ once {id: "first"}  denied [approval.refused]
                └─ approval: refused by bob (telegram:bob)  denied [approval.refused]
-        "#]it;
+        "#]]
+        .assert_eq(&tree(&life, turn, &ids).await);
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -210,7 +216,10 @@ async fn one_call_that_waits_does_not_hold_its_siblings_nor_the_lane() {
             ├─ sleep {ms: 1}  ok
             └─ gate {id: "ask"}  ok
                └─ approval: allowed by bob (telegram:bob)  ok
-        "#] .await;
+        "#]]
+        .assert_eq(&tree(&life, turn, &ids).await);
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -366,7 +375,8 @@ approvers: { users: ["id:bob"], deliver: ["telegram:main/ops"] }
         let turn = life.turn(message(Platform::Telegram, "d", "ada", "/once id=x")).await;
         let ids = scene.wait_for(1).await;
         scene.wait_to_stand("once waits until somebody approves it").await;
-        let card = scene.outlet.seen().into_iter().find(|seen| !seen.buttons.is_empty()).unwrap();
+        let is_card = |seen: &testkit::Seen| seen.buttons.iter().any(|data| data.starts_with("allow:"));
+        let card = scene.outlet.seen().into_iter().find(is_card).unwrap();
         assert_eq!(card.conversation, "ops");
         assert!(card.text.contains("Asked in telegram:main/d"), "{}", card.text);
         assert_eq!(
