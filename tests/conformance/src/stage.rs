@@ -296,6 +296,21 @@ impl Stage {
         (turn, record.message)
     }
 
+    /// Waits until a turn waits for people.
+    pub async fn parked(&self) {
+        for _ in 0..1_000 {
+            let open = self.gateway().approvals(1).await.expect("the store answers");
+            if let Some(one) = open.first() {
+                let record = self.gateway().record(one.turn).await.expect("the store answers");
+                if record.is_some_and(|record| record.parked.is_some()) {
+                    return;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("no turn waits for people");
+    }
+
     /// Ends every task where it stands, as `kill -9` does.
     pub fn kill(&mut self) {
         drop(self.life.take());

@@ -1,6 +1,6 @@
 //! Commands without the slash: some platforms' clients send no text that begins with one.
 
-use contract::{Caller, Heard, Kind, Message};
+use contract::{Caller, Heard, Kind, Message, records::ApprovalId};
 
 use super::{Builtin, Command, command, of, read_by, split};
 use crate::{planner::Planner, snapshot::Snapshot};
@@ -13,7 +13,9 @@ pub(crate) fn asked(
     snapshot: &Snapshot,
     planner: &dyn Planner,
 ) -> Option<Vec<Command>> {
-    let (Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. }) = &message.kind else { return of(&message.kind) };
+    let (Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. }) = &message.kind else {
+        return of(&message.kind);
+    };
     if planner.reads_free_text() || text.trim_start().starts_with('/') {
         return of(&message.kind);
     }
@@ -39,6 +41,8 @@ fn builtin(text: &str) -> Option<Builtin> {
     match builtin {
         Builtin::Tools(_) | Builtin::Mount(None) => Some(builtin),
         Builtin::Trace(ref reference) if !reference.is_empty() => Some(builtin),
+        Builtin::Approve(ref id) | Builtin::Deny(ref id) if id.parse::<ApprovalId>().is_ok() => Some(builtin),
+        Builtin::Approvals if rest.is_empty() => Some(builtin),
         Builtin::Help | Builtin::Stop | Builtin::New | Builtin::Status | Builtin::Sessions if rest.is_empty() => {
             Some(builtin)
         }

@@ -32,6 +32,7 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
+mod approvals;
 mod connection;
 mod delivery;
 mod gates;
@@ -62,5 +63,6 @@ const MODULES: &[Module] = &[
     showing::MODULE,
     places::MODULE,
     gates::MODULE,
+    approvals::MODULE,
     week::MODULE,
 ];
