@@ -1,19 +1,23 @@
 //! The HTTP interface: messages in, tools, call trees, health.
 //!
 //! Reading order: [`config`] is what it is given; [`serve`] owns the socket and its connections; `gate` decides who asks;
-//! `routes` is the table of contents of the API; `messages`, `tools` and `traces` answer; `follow` streams a turn;
-//! `problem` says what went wrong, once for all routes. Absent on purpose: no policy, no store, no tool; of dispatch
+//! `routes` is the table of contents of the API; `messages`, `tools` and `traces` answer, `chat` in the words of OpenAI's
+//! API; `follow` streams a turn; `page` is a chat in the browser; `problem` says what went wrong, once for all routes. Absent on purpose: no policy, no store, no tool; of dispatch
 //! only its facade.
 
+mod approvals;
 mod body;
 mod callers;
+mod chat;
 mod config;
 mod follow;
 mod gate;
 mod health;
 mod messages;
 mod openapi;
+mod page;
 mod pairings;
+mod pictures;
 mod policies;
 mod problem;
 mod routes;

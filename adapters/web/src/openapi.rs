@@ -39,6 +39,17 @@ fn paths() -> Value {
             "parameters": [path("reference")],
             "responses": answers(&[("200", "The reply", "Answer"), ("202", "It goes on", "Later")]),
         } },
+        "/v1/chat/completions": { "post": {
+            "summary": "The same in the shape of OpenAI's API, streamed where the request says so; errors too have that API's shape",
+            "parameters": [json!({ "name": "x-toolgate-session", "in": "header", "schema": { "type": "string" },
+                "description": "the conversation whose memory is used; earlier messages of the request count for nothing then" })],
+            "requestBody": json_body("ChatRequest"),
+            "responses": answers(&[("200", "The answer", "ChatCompletion")]),
+        } },
+        "/v1/models": { "get": {
+            "summary": "The one model: the gateway, as the token sees it",
+            "responses": answers(&[("200", "The models", "Models")]),
+        } },
         "/v1/tools": { "get": {
             "summary": "Exactly the list of tools that a model would be sent; an operator may ask as anybody, a client as itself",
             "parameters": callers(),
@@ -80,6 +91,23 @@ fn paths() -> Value {
             "parameters": with(needed("tool"), ["platform", "tenant", "space", "conversation", "sender", "roles"].map(query).into()),
             "responses": answers(&[("200", "The layers in order; all must allow it", "Explained")]),
         } },
+        "/v1/approvals": { "get": {
+            "summary": "Calls that wait for people, the next to expire first (operators)",
+            "responses": answers(&[("200", "The approvals", "Approvals")]),
+        } },
+        "/v1/approvals/{id}": {
+            "get": {
+                "summary": "An approval as it stands; for a day after it was decided (operators)",
+                "parameters": [path("id")],
+                "responses": answers(&[("200", "The approval", "Approval")]),
+            },
+            "post": {
+                "summary": "Let the call run or not, as an operator; 'said' tells what came of it (operators)",
+                "parameters": [path("id")],
+                "requestBody": json_body("Decision"),
+                "responses": answers(&[("200", "The approval as it stands now", "Approval")]),
+            },
+        },
         "/v1/pairings": { "get": {
             "summary": "Who was let in where policy says 'pairing', and who asks (operators)",
             "responses": answers(&[("200", "People, and codes that wait", "Pairings")]),
@@ -185,8 +213,10 @@ fn hearing() -> Value {
 
 fn all_schemas() -> Value {
     let mut all = schemas();
-    if let (Value::Object(all), Value::Object(more)) = (&mut all, schemas_of_sessions()) {
-        all.extend(more);
+    for more in [schemas_of_sessions(), schemas_of_chat(), schemas_of_approvals()] {
+        if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+            all.extend(more);
+        }
     }
     all
 }
@@ -216,12 +246,30 @@ fn schemas_of_sessions() -> Value {
     })
 }
 
-fn schemas() -> Value {
+fn schemas_of_approvals() -> Value {
     let text = || json!({ "type": "string" });
     let number = || json!({ "type": "integer" });
     json!({
-        "Ask": { "type": "object", "required": ["text"], "additionalProperties": false, "properties": {
-            "text": text(), "conversation": text(), "thread": text(),
+        "Approvals": { "type": "object", "properties": {
+            "approvals": { "type": "array", "items": { "$ref": "#/components/schemas/Approval" } } } },
+        "Approval": { "type": "object", "properties": {
+            "id": text(), "turn": text(), "path": text(), "tool": text(), "args": text(), "by": text(), "need": number(),
+            "rule": text(), "platform": text(), "account": text(), "tenant": text(), "conversation": text(),
+            "sender": text(), "name": text(), "asked_ms": number(), "until_ms": number(), "state": text(), "why": text(),
+            "said": text(), "said_by_model": text(), "extent": text(), "at_ms": number(),
+            "yes": { "type": "array", "items": { "type": "object" } },
+            "decided_by": { "type": "array", "items": { "type": "object" } } } },
+        "Decision": { "type": "object", "required": ["answer"], "additionalProperties": false, "properties": {
+            "answer": { "enum": ["allow", "deny"] }, "session": { "type": "boolean" }, "why": text() } },
+    })
+}
+
+fn schemas_of_chat() -> Value {
+    let text = || json!({ "type": "string" });
+    let object = || json!({ "type": "object" });
+    json!({
+        "Ask": { "type": "object", "additionalProperties": false, "properties": {
+            "text": text(), "press": { "type": "string", "description": "in place of text: what a button of a reply carries" }, "conversation": text(), "thread": text(),
             "user": { "type": "string", "description": "a person behind the client" },
             "wait": { "type": "integer", "minimum": 0, "maximum": 300, "default": 60, "description": "seconds" },
             "id": { "type": "string", "description": "the client's own id: sent twice, it is answered as one; with another text, conversation or thread, 409" },
@@ -230,7 +278,24 @@ fn schemas() -> Value {
             "reference": { "type": ["string", "null"] }, "text": text(), "failed": { "type": "boolean" },
             "parts": { "type": "array", "items": { "type": "object", "required": ["kind"], "properties": {
                 "kind": { "enum": ["text", "plain", "code", "notice", "file"] } } } },
+            "buttons": { "type": "array", "items": { "type": "object", "properties": { "label": text(), "press": text() } } },
         } },
+        "ChatRequest": { "type": "object", "required": ["messages"], "properties": {
+            "messages": { "type": "array", "minItems": 1, "maxItems": 1000, "items": object() },
+            "stream": { "type": "boolean" }, "stream_options": object(),
+            "user": { "type": "string", "description": "a person behind the client" } } },
+        "ChatCompletion": { "type": "object", "properties": {
+            "id": text(), "object": text(), "created": { "type": "integer" }, "model": text(),
+            "choices": { "type": "array", "items": object() }, "usage": object(), "reference": text() } },
+        "Models": { "type": "object", "properties": {
+            "object": text(), "data": { "type": "array", "items": object() } } },
+    })
+}
+
+fn schemas() -> Value {
+    let text = || json!({ "type": "string" });
+    let number = || json!({ "type": "integer" });
+    json!({
         "Later": { "type": "object", "properties": { "reference": text() } },
         "Tools": { "type": "array", "items": { "type": "object" } },
         "Arguments": { "type": "object" },

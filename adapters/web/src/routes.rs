@@ -15,9 +15,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
+    approvals, chat,
     gate::{self, Gate},
     health::{self, Conditions},
-    messages, openapi, pairings, policies,
+    messages, openapi, page, pairings,
+    pictures::Pictures,
+    policies,
     problem::Problem,
     sessions, tools, traces,
 };
@@ -28,6 +31,8 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/readyz"),
     ("post", "/v1/messages"),
     ("get", "/v1/messages/{reference}"),
+    ("post", "/v1/chat/completions"),
+    ("get", "/v1/models"),
     ("get", "/v1/tools"),
     ("post", "/v1/tools/{name}/invoke"),
     ("get", "/v1/traces"),
@@ -36,6 +41,9 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/v1/stats"),
     ("get", "/v1/policies"),
     ("get", "/v1/policies/explain"),
+    ("get", "/v1/approvals"),
+    ("get", "/v1/approvals/{id}"),
+    ("post", "/v1/approvals/{id}"),
     ("get", "/v1/pairings"),
     ("post", "/v1/pairings/{code}/approve"),
     ("delete", "/v1/pairings/{platform}/{account}/{sender}"),
@@ -50,6 +58,8 @@ pub const ROUTES: &[(&str, &str)] = &[
 
 /// Most calls and acceptances that run at once.
 const AT_ONCE: usize = 512;
+/// Most bodies of more than 1 MiB that are read at once.
+const LARGE_BODIES: usize = 8;
 
 /// What the routes work with.
 pub struct App {
@@ -59,12 +69,18 @@ pub struct App {
     /// What was begun for a client goes on when the client leaves; it is waited for at the end.
     pub tasks: TaskTracker,
     pub places: Arc<Semaphore>,
+    /// Places for bodies with pictures in them.
+    pub large_bodies: Arc<Semaphore>,
+    pub pictures: Arc<Pictures>,
 }
 
 impl App {
     pub fn new(gateway: Gateway, conditions: Conditions, shutdown: CancellationToken) -> Self {
         let places = Arc::new(Semaphore::new(AT_ONCE));
-        Self { gateway, conditions, shutdown, tasks: TaskTracker::new(), places }
+        let pictures = Arc::new(Pictures::default());
+        gateway.brings_files(pictures.clone());
+        let large_bodies = Arc::new(Semaphore::new(LARGE_BODIES));
+        Self { gateway, conditions, shutdown, tasks: TaskTracker::new(), places, large_bodies, pictures }
     }
 
     /// Runs work to its end even when the client goes away in the middle: dropped half-way, a stored message would
@@ -91,6 +107,8 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         .route("/readyz", get(health::ready).fallback(only_get))
         .route("/v1/messages", post(messages::post).fallback(only_post))
         .route("/v1/messages/{reference}", get(messages::get).fallback(only_get))
+        .route("/v1/chat/completions", post(chat::complete).fallback(only_post))
+        .route("/v1/models", get(chat::models).fallback(only_get))
         .route("/v1/tools", get(tools::list).fallback(only_get))
         .route("/v1/tools/{name}/invoke", post(tools::invoke).fallback(only_post))
         .route("/v1/traces", get(traces::list).fallback(only_get))
@@ -99,6 +117,8 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         .route("/v1/stats", get(traces::stats).fallback(only_get))
         .route("/v1/policies", get(policies::list).fallback(only_get))
         .route("/v1/policies/explain", get(policies::explain).fallback(only_get))
+        .route("/v1/approvals", get(approvals::list).fallback(only_get))
+        .route("/v1/approvals/{id}", get(approvals::show).post(approvals::answer).fallback(get_or_post))
         .route("/v1/pairings", get(pairings::list).fallback(only_get))
         .route("/v1/pairings/{code}/approve", post(pairings::approve).fallback(only_post))
         .route("/v1/pairings/{platform}/{account}/{sender}", delete(pairings::remove).fallback(only_delete))
@@ -113,12 +133,16 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         Some(pages) => api.merge(pages),
         None => api,
     };
-    let guarded = all.layer(middleware::from_fn_with_state(gate, gate::guard));
+    let guarded = all.merge(page::routes()).layer(middleware::from_fn_with_state(gate, gate::guard));
     let all = match hooks {
         Some(hooks) => guarded.nest("/hooks", hooks.fallback(no_hook)),
         None => guarded,
     };
     all.layer(CatchPanicLayer::custom(caught))
+}
+
+async fn get_or_post() -> Problem {
+    Problem::wrong_method("GET, POST")
 }
 
 async fn only_get() -> Problem {

@@ -89,6 +89,9 @@ pub enum Command {
     /// Look at what was asked and which calls it caused
     #[command(subcommand)]
     Trace(Trace),
+    /// Answer calls that wait for people
+    #[command(subcommand)]
+    Approvals(Approvals),
     /// Let people in who were shown a code, where policy says `pairing`
     #[command(subcommand)]
     Pairing(Pairing),
@@ -114,6 +117,7 @@ impl Command {
             | Self::Tool(_)
             | Self::Policy(_)
             | Self::Trace(_)
+            | Self::Approvals(_)
             | Self::Pairing(_)
             | Self::Session(_)
             | Self::Health(_)
@@ -255,6 +259,42 @@ pub enum Policy {
         tool: String,
         #[command(flatten)]
         who: Who,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Approvals {
+    /// List calls that wait for an answer
+    #[command(after_help = texts::APPROVALS_LIST)]
+    List(Remote),
+    /// Show one, also after it was decided
+    Show {
+        /// As it stands on the question
+        id: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Let the call run
+    #[command(after_help = texts::APPROVALS_APPROVE)]
+    Approve {
+        /// As it stands on the question
+        id: String,
+        /// Also the very same call again in its session
+        #[arg(long)]
+        session: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Do not let it run
+    #[command(after_help = texts::APPROVALS_DENY)]
+    Deny {
+        /// As it stands on the question
+        id: String,
+        /// A reason for whoever asked
+        #[arg(long, value_name = "REASON", default_value = "")]
+        why: String,
         #[command(flatten)]
         remote: Remote,
     },

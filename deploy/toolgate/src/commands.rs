@@ -1,8 +1,9 @@
-//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …`, `pairing …` and `session …`. What the files say needs no gateway;
+//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …`, `pairing …`, `approvals …` and `session …`. What the files say needs no gateway;
 //! what happened is asked of the running one, or read from the store when none answers.
 //!
 //! Each gives a [`Said`]: what is printed for people, the same for programs, and how the process ends.
 
+mod approvals;
 mod check;
 mod pairing;
 mod policy;
@@ -20,6 +21,7 @@ use policies::Compiled;
 use serde_json::{Value, json};
 use tools::Registry;
 
+pub use approvals::{allow, approval, approvals, deny};
 pub use check::{check, validate};
 pub use pairing::{approve, pairings, remove};
 pub use policy::{Whose, explain, show as policies};

@@ -4,7 +4,7 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{CommandFactory, Parser};
 use toolgate::{
-    cli::{Chat, Cli, Command, Common, Exit, Pairing, Policy, Session, Sim, Tool, Trace, Up},
+    cli::{Approvals, Chat, Cli, Command, Common, Exit, Pairing, Policy, Session, Sim, Tool, Trace, Up},
     commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
     ink::{Ink, Tone},
@@ -77,6 +77,7 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Policy(command) => policy(&common, command).await,
         Command::Tool(command) => tool(&common, command).await,
         Command::Trace(command) => trace(&common, command).await,
+        Command::Approvals(command) => approvals(&common, command).await,
         Command::Pairing(command) => pairing(&common, command).await,
         Command::Session(command) => session(&common, command).await,
         Command::Health(remote) => Ok(say(&common, commands::health(&configuration(&common)?, &remote).await)),
@@ -197,6 +198,17 @@ async fn policy(common: &Common, command: Policy) -> Result<Exit, Ended> {
     let said = match command {
         Policy::Show { platform, remote } => commands::policies(&config, platform, &remote, whose(&remote)).await,
         Policy::Explain { tool, who, remote } => commands::explain(&config, &tool, &who, &remote, whose(&remote)).await,
+    };
+    Ok(say(common, said))
+}
+
+async fn approvals(common: &Common, command: Approvals) -> Result<Exit, Ended> {
+    let config = configuration(common)?;
+    let said = match command {
+        Approvals::List(remote) => commands::approvals(&config, &remote).await,
+        Approvals::Show { id, remote } => commands::approval(&config, &id, &remote).await,
+        Approvals::Approve { id, session, remote } => commands::allow(&config, &id, session, &remote).await,
+        Approvals::Deny { id, why, remote } => commands::deny(&config, &id, &why, &remote).await,
     };
     Ok(say(common, said))
 }

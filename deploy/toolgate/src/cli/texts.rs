@@ -118,6 +118,23 @@ Examples:
 
 Exit 0 whether the call is allowed or refused: --json says it as `allowed`.";
 
+pub const APPROVALS_LIST: &str = "\
+Example:
+  toolgate approvals list
+
+A running gateway is needed: its turns wait for the answers.";
+
+pub const APPROVALS_APPROVE: &str = "\
+Examples:
+  toolgate approvals approve 1v5zk3m9q2d8h7c
+  toolgate approvals approve 1v5zk3m9q2d8h7c --session
+
+An operator's yes counts as one person's. Look at `toolgate approvals show ID` before.";
+
+pub const APPROVALS_DENY: &str = "\
+Example:
+  toolgate approvals deny 1v5zk3m9q2d8h7c --why \"ask again on Monday\"";
+
 pub const PAIRING_LIST: &str = "\
 Example:
   toolgate pairing list
