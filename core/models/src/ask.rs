@@ -169,8 +169,8 @@ async fn gather(
         }
         patience.goes_on(&gathered, gathered.size() > size);
         size = gathered.size();
-        let holds_back = asking.opens_thinking.load(Ordering::Relaxed) && !has_lone_end(&gathered.text);
-        showing.look(&gathered.text, holds_back);
+        let opens_thinking = asking.opens_thinking.load(Ordering::Relaxed);
+        showing.look(&gathered.text, |text| opens_thinking && !has_lone_end(text));
     }
     if has_lone_end(&gathered.text) {
         asking.opens_thinking.store(true, Ordering::Relaxed);

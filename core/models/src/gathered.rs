@@ -116,9 +116,9 @@ impl<'a> Showing<'a> {
     }
 
     /// The first words at once, then what came in the meantime; `holds_back` while it may all be thinking.
-    pub fn look(&mut self, text: &str, holds_back: bool) {
+    pub fn look(&mut self, text: &str, holds_back: impl Fn(&str) -> bool) {
         let is_due = self.last.is_none_or(|last| last.elapsed() >= SHOW_EVERY);
-        if !is_due || holds_back || text.len() == self.looked || text.len() > MOST_SHOWN {
+        if !is_due || text.len() == self.looked || text.len() > MOST_SHOWN || holds_back(text) {
             return;
         }
         self.looked = text.len();
