@@ -21,10 +21,16 @@ const WORD_MAX: usize = 200;
 
 /// The body as text.
 pub async fn text(body: Body) -> Result<String, Problem> {
-    let bytes = match tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, BODY_MAX)).await {
+    text_of(body, BODY_MAX).await
+}
+
+async fn text_of(body: Body, most: usize) -> Result<String, Problem> {
+    let bytes = match tokio::time::timeout(BODY_TIME, axum::body::to_bytes(body, most)).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(_)) => {
-            let failure = Failure::new(Code::InputRefused, "the body did not arrive whole, or is longer than 1 MiB");
+            let most = most >> 20;
+            let say = format!("the body did not arrive whole, or is longer than {most} MiB");
+            let failure = Failure::new(Code::InputRefused, say);
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, failure));
         }
         Err(_) => {
@@ -37,7 +43,12 @@ pub async fn text(body: Body) -> Result<String, Problem> {
 
 /// The body as JSON of a known shape.
 pub async fn json<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
-    let text = text(body).await?;
+    json_of(body, BODY_MAX).await
+}
+
+/// The same for a body of another size.
+pub async fn json_of<T: DeserializeOwned>(body: Body, most: usize) -> Result<T, Problem> {
+    let text = text_of(body, most).await?;
     // A list would be taken for the members in the order of a type, and a refusal would name it.
     if !text.trim_start().starts_with('{') {
         return Err(Problem::unreadable("the body is not a JSON object"));

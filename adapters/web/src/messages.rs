@@ -32,7 +32,9 @@ const TRIES: u32 = 100;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ask {
-    text: String,
+    text: Option<String>,
+    /// What a button of a reply carries, in place of a text.
+    press: Option<String>,
     conversation: Option<String>,
     thread: Option<String>,
     /// A person behind the client.
@@ -67,7 +69,8 @@ pub async fn post(
     };
     if wants_events(&headers) {
         let longest = wait.map(Duration::from_secs);
-        return Ok(located(turn, follow::stream(&app, turn, eyes(&who), longest)));
+        let told = follow::Told::new(turn, eyes(&who));
+        return Ok(located(turn, follow::stream(&app, turn, told, longest, None)));
     }
     let settled = tokio::select! {
         settled = turns::settled(&app.gateway, turn) => settled,
@@ -128,24 +131,21 @@ fn located(turn: TurnId, mut answer: Response) -> Response {
 }
 
 fn message(who: &Who, ask: Ask) -> Result<(Message, Caller), Problem> {
-    if ask.text.trim().is_empty() {
-        return Err(Problem::invalid("text", "what is to be said", None));
-    }
-    if !who.platform().is_pull() {
-        // Its replies would have to be sent somewhere, and nothing of that platform takes them yet.
-        let say = "messages of this client's platform are not taken in this version";
-        return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, Failure::new(Code::Unavailable, say)));
-    }
+    let kind = match (ask.text, ask.press) {
+        (Some(text), None) if !text.trim().is_empty() => Kind::Text { text },
+        (None, Some(data)) => Kind::Press { data: body::word("press", Some(data))?.unwrap_or_default() },
+        _ => return Err(Problem::invalid("text", "what is to be said, or 'press' in its place", None)),
+    };
     let id = body::word("id", ask.id)?;
     let own = callers::Own { conversation: ask.conversation, thread: ask.thread, user: ask.user };
     let (address, caller) = callers::own(who, own, contract::Origin::Said)?;
-    let address = Address { private: said(&address, &ask.text), ..address };
+    let address = Address { private: said(&address, &kind), ..address };
     let message = Message {
         key: key(&caller, id),
         sender: caller.sender.clone(),
         address,
         roles: Vec::new(),
-        kind: Kind::Text { text: ask.text },
+        kind,
         heard: Heard::Direct,
         files: Vec::new(),
         quote: None,
@@ -158,8 +158,11 @@ fn message(who: &Who, ask: Ask) -> Result<(Message, Caller), Problem> {
 }
 
 /// Stays with the turn when its text does not: whoever sends the id again shows that it is the same message.
-fn said(address: &Address, text: &str) -> Opaque {
-    let said = json!([address.conversation, address.thread, text]);
+fn said(address: &Address, kind: &Kind) -> Opaque {
+    let said = match kind {
+        Kind::Text { text } => json!([address.conversation, address.thread, text]),
+        other => json!([address.conversation, address.thread, other]),
+    };
     Opaque::new(Digest::of_json(&said).to_string()).expect("a digest is short")
 }
 

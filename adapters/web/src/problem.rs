@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::{
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use contract::{Code, Failure, Private, Problem as Wrong, StoreDown, TurnId};
@@ -19,6 +19,8 @@ pub struct Problem {
     repeatable: bool,
     reference: Option<TurnId>,
     allow: Option<&'static str>,
+    /// Something was done before it went wrong.
+    ran: bool,
 }
 
 impl Problem {
@@ -28,7 +30,7 @@ impl Problem {
     }
 
     pub fn new(status: StatusCode, failure: Failure) -> Self {
-        Self { status, failure: Box::new(failure), repeatable: false, reference: None, allow: None }
+        Self { status, failure: Box::new(failure), repeatable: false, reference: None, allow: None, ran: false }
     }
 
     /// The request itself is wrong: one thing at one place.
@@ -111,6 +113,51 @@ impl Problem {
         self
     }
 
+    /// Clients are not to ask again by themselves.
+    #[must_use]
+    pub fn ran(mut self) -> Self {
+        self.ran = true;
+        self
+    }
+
+    /// The same in the shape that clients of OpenAI's API read.
+    pub fn openai(self) -> Response {
+        let status = self.openai_status();
+        let body = self.openai_body().to_string();
+        let mut answer = self.with_headers((status, body).into_response());
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        answer
+    }
+
+    pub fn openai_body(&self) -> Value {
+        let status = self.openai_status();
+        let kind = match status.as_u16() {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            429 => "rate_limit_error",
+            400..500 => "invalid_request_error",
+            _ => "server_error",
+        };
+        let mut say = self.failure.say.as_str().to_owned();
+        let wrong = self.failure.problems.first();
+        if let Some(wrong) = wrong {
+            say.push_str(&format!(": expected {}", wrong.expected));
+        }
+        json!({ "error": {
+            "message": say,
+            "type": kind,
+            "param": wrong.map(|wrong| &wrong.path),
+            "code": self.failure.code,
+            "reference": self.reference.map(|reference| reference.to_string()),
+        } })
+    }
+
+    /// Where that API has a status of its own.
+    fn openai_status(&self) -> StatusCode {
+        if self.status == StatusCode::UNPROCESSABLE_ENTITY { StatusCode::BAD_REQUEST } else { self.status }
+    }
+
     /// The members of the body, in the order in which they are written.
     fn body(&self) -> Value {
         let mut told = self.failure.for_model(self.repeatable);
@@ -132,9 +179,16 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut answer = (self.status, self.body().to_string()).into_response();
+        let answer = (self.status, self.body().to_string()).into_response();
+        let mut answer = self.with_headers(answer);
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        answer
+    }
+}
+
+impl Problem {
+    fn with_headers(&self, mut answer: Response) -> Response {
         let headers = answer.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(wait) = self.failure.retry_after {
             let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
@@ -145,6 +199,9 @@ impl IntoResponse for Problem {
         }
         if let Some(allow) = self.allow {
             headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        if self.ran {
+            headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
         }
         answer
     }

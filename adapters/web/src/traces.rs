@@ -85,7 +85,7 @@ pub async fn events(
     body::Segment(reference): body::Segment,
 ) -> Result<Response, Problem> {
     let turn = turns::seen(&app.gateway, &who, &reference).await?;
-    Ok(follow::stream(&app, turn, eyes(&who), None))
+    Ok(follow::stream(&app, turn, follow::Told::new(turn, eyes(&who)), None, None))
 }
 
 #[derive(Deserialize)]

@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use contract::{Code, Node, Reply, State, StoreDown, TurnEvent, TurnId, records::TurnState};
 use dispatch::Gateway;
 use futures_util::StreamExt;
+use tokio_util::task::TaskTracker;
 
-use crate::{gate::Who, problem::Problem};
+use crate::{gate::Who, pictures::Held, problem::Problem, routes::App};
 
 /// How a turn stands.
 pub enum Standing {
@@ -68,6 +69,35 @@ pub async fn settled(gateway: &Gateway, turn: TurnId) -> Standing {
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(Duration::from_millis(250));
+    }
+}
+
+/// What goes with a request when nobody waits for its answer any more: the pictures that it brought, and the turn itself
+/// where the answer is of no use to anybody else.
+pub struct HangUp {
+    gateway: Gateway,
+    tasks: TaskTracker,
+    stops: Option<TurnId>,
+    _pictures: Option<Held>,
+}
+
+impl HangUp {
+    pub fn new(app: &App, stops: Option<TurnId>, pictures: Option<Held>) -> Self {
+        Self { gateway: app.gateway.clone(), tasks: app.tasks.clone(), stops, _pictures: pictures }
+    }
+
+    /// There is nothing left to stop.
+    pub fn answered(mut self) {
+        self.stops = None;
+    }
+}
+
+impl Drop for HangUp {
+    fn drop(&mut self) {
+        let Some(turn) = self.stops else { return };
+        let gateway = self.gateway.clone();
+        // Best effort: a turn that is not stopped ends by itself, and its answer is not fetched.
+        self.tasks.spawn(async move { gateway.cancel(turn).await.is_ok() });
     }
 }
 

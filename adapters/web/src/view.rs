@@ -1,6 +1,6 @@
 //! Turns, nodes and replies as JSON: the shapes of the API, apart from the words of the core.
 
-use contract::{Caller, Code, Content, Node, Notice, Reply, SessionKey, State, TurnId, records::TurnLine};
+use contract::{Button, Caller, Code, Content, Node, Notice, Reply, SessionKey, State, TurnId, records::TurnLine};
 use serde_json::{Value, json};
 
 use crate::turns::Standing;
@@ -50,6 +50,9 @@ pub fn node(node: &Node, eyes: Eyes) -> Value {
         "result_bytes": node.result_bytes,
         "marks": node.marks,
     });
+    if let Some(usage) = node.usage {
+        out["usage"] = json!(usage);
+    }
     if !node.told.is_empty() {
         out["told"] = json!(node.told);
     }
@@ -117,8 +120,13 @@ pub fn answer(turn: Option<TurnId>, reply: &Reply) -> Value {
         "reference": turn.map(|turn| turn.to_string()),
         "text": dispatch::say::plain(reply),
         "parts": reply.content.iter().map(part).collect::<Vec<_>>(),
+        "buttons": reply.buttons.iter().map(button).collect::<Vec<_>>(),
         "failed": reply.failed,
     })
+}
+
+fn button(button: &Button) -> Value {
+    json!({ "label": button.label, "press": button.action.to_string() })
 }
 
 /// How a turn ended, for the end of a stream: its answer, or what is left of it.
@@ -153,8 +161,11 @@ fn part(content: &Content) -> Value {
 }
 
 fn notice_part(notice: &Notice) -> Value {
+    let (mark, heading) = notice.heading();
     let mut out = json!({
         "kind": "notice",
+        "mark": mark,
+        "heading": heading,
         "layer": notice.layer,
         "code": notice.code,
         "tool": notice.tool,
@@ -197,7 +208,7 @@ mod tests {
     fn a_notice_is_a_part_with_its_layer_and_what_to_do() {
         let failure = Failure::unknown_tool("x", &["sleep"]);
         let reply = Reply::notice(Notice::of(&failure, None, None));
-        expect_test::expect![[r#"{"kind":"notice","layer":"permission","code":"tool.unknown","tool":null,"say":"'x' is not available here","problems":[],"usage":null,"hint":"did you mean /sleep?"}"#]]
+        expect_test::expect![[r#"{"kind":"notice","mark":"🚫","heading":"Not available","layer":"permission","code":"tool.unknown","tool":null,"say":"'x' is not available here","problems":[],"usage":null,"hint":"did you mean /sleep?"}"#]]
             .assert_eq(&answer(None, &reply)["parts"][0].to_string());
     }
 }

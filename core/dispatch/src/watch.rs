@@ -13,12 +13,14 @@ use contract::{
 };
 use futures_util::{StreamExt, stream};
 
-use crate::gateway::Inner;
+use crate::{gateway::Inner, trace::Tracer};
 
 /// Trees decide nothing: whoever reads one waits no longer than this.
 pub(crate) const TREE_DEADLINE: Duration = Duration::from_secs(3);
 /// How often a turn that runs elsewhere is looked at while somebody watches.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often it is seen whether it begins to run here.
+const BEGUN_EVERY: Duration = Duration::from_millis(10);
 /// How long such a turn is watched without an end.
 const LOOK_MAX: Duration = Duration::from_secs(3_600);
 
@@ -28,9 +30,15 @@ impl Feed for Inner {
         if let Some(live) = self.tracer.watch(turn) {
             return live;
         }
-        let look = Look { stores: self.stores.clone(), turn, seen: HashMap::new(), since: Instant::now(), over: false };
-        let looks = stream::unfold(look, |look| async move { look.next().await });
-        looks.map(stream::iter).flatten().boxed()
+        let look = Look {
+            stores: self.stores.clone(),
+            tracer: self.tracer.clone(),
+            turn,
+            seen: HashMap::new(),
+            since: Instant::now(),
+            over: false,
+        };
+        stream::unfold(Some(look), |look| async move { look?.next().await }).flatten().boxed()
     }
 }
 
@@ -38,9 +46,10 @@ pub(crate) fn is_open(record: &Record) -> bool {
     matches!(record.state, TurnState::Queued | TurnState::Running | TurnState::Parked)
 }
 
-/// Watches a turn in the store: one that has ended, or that runs elsewhere.
+/// Watches a turn in the store: one that has ended, that runs elsewhere, or that does not run yet.
 struct Look {
     stores: Stores,
+    tracer: Arc<Tracer>,
     turn: TurnId,
     seen: HashMap<CallId, contract::State>,
     since: Instant,
@@ -48,12 +57,16 @@ struct Look {
 }
 
 impl Look {
-    async fn next(mut self) -> Option<(Vec<TurnEvent>, Self)> {
+    /// What is new, and who looks next; nobody once the turn runs here, which is seen as it happens.
+    async fn next(mut self) -> Option<(TurnStream, Option<Self>)> {
         if self.over {
             return None;
         }
         if !self.seen.is_empty() || self.since.elapsed() > LOOK_EVERY {
-            tokio::time::sleep(LOOK_EVERY).await;
+            self.pause().await;
+        }
+        if let Some(live) = self.tracer.watch(self.turn) {
+            return Some((live, None));
         }
         let record = self.stores.turns.get(self.turn).await.ok().flatten();
         let mut events = self.new_nodes().await;
@@ -62,9 +75,17 @@ impl Look {
         events.extend(reply.map(|reply| TurnEvent::End(Arc::new(reply))));
         self.over = !open || self.since.elapsed() > LOOK_MAX;
         if !self.over && events.is_empty() {
-            tokio::time::sleep(LOOK_EVERY).await;
+            self.pause().await;
         }
-        Some((events, self))
+        Some((stream::iter(events).boxed(), Some(self)))
+    }
+
+    /// Ends early when the turn begins to run here.
+    async fn pause(&self) {
+        let until = Instant::now() + LOOK_EVERY;
+        while Instant::now() < until && self.tracer.live(self.turn).is_none() {
+            tokio::time::sleep(BEGUN_EVERY).await;
+        }
     }
 
     async fn new_nodes(&mut self) -> Vec<TurnEvent> {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests: a panic is how they fail")]
 
 mod calls;
+mod chat;
 mod doors;
 mod messages;
 mod pairings;

@@ -91,7 +91,7 @@ async fn a_message_streams_its_nodes_and_ends_with_its_answer() {
 async fn what_is_wrong_with_a_request_is_said() {
     let world = world().await;
     for (body, code) in [
-        (json!({}), "args.unreadable"),
+        (json!({}), "args.invalid"),
         (json!({ "text": "hi", "platform": "console" }), "args.unreadable"),
         (json!({ "text": " " }), "args.invalid"),
         (json!({ "text": "hi", "wait": 301 }), "args.invalid"),

@@ -64,7 +64,10 @@ async fn what_is_stored_of_a_person_is_erased() {
     let session = &list["sessions"][0];
     let person = json!({ "platform": session["platform"], "account": session["account"], "sender": session["owner"] });
     let (status, erased) = ask_with(&world, Method::POST, "/v1/forget", person.clone()).await;
-    assert_eq!((status, &erased["sessions"], &erased["facts"], &erased["pairing"]), (200, &json!(1), &json!(1), &json!(false)));
+    assert_eq!(
+        (status, &erased["sessions"], &erased["facts"], &erased["pairing"]),
+        (200, &json!(1), &json!(1), &json!(false))
+    );
     let (_, list) = ask(&world, Method::GET, "/v1/sessions", ADMIN).await;
     assert_eq!(list["sessions"], json!([]));
     let refused = read(world.ask(Method::POST, "/v1/forget", Some(DESKTOP)).json(&person).send().await.unwrap()).await;

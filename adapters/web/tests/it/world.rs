@@ -8,7 +8,7 @@ use contract::{Platform, seams::Condition};
 use endpoints::{Endpoints, Native};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{InABox, Setup};
+use testkit::{InABox, Scripted, Setup};
 use tokio_util::sync::CancellationToken;
 use tools::{Cx, Fault, ToolFailure};
 
@@ -100,23 +100,31 @@ pub async fn world() -> World {
         tenant: tenant.map(Into::into),
     };
     let clients = vec![client("desktop", DESKTOP, None), client("other", OTHER, Some("elsewhere"))];
-    open(Some(fixed(ADMIN)), clients).await
+    open(Some(fixed(ADMIN)), clients, None).await
 }
 
 /// With one client of a platform, under a token of the test's.
 pub async fn world_of(platform: Platform, token: web::Token) -> World {
-    open(None, vec![web::Client { name: "one".into(), token, platform, tenant: None }]).await
+    open(None, vec![web::Client { name: "one".into(), token, platform, tenant: None }], None).await
 }
 
 /// Without any token.
 pub async fn world_of_loopback() -> World {
-    open(None, Vec::new()).await
+    open(None, Vec::new(), None).await
 }
 
-async fn open(admin: Option<web::Token>, clients: Vec<web::Client>) -> World {
+/// With a client, and a model that says what the test wants.
+pub async fn world_with(model: Arc<Scripted>) -> World {
+    let token = web::token(|| async { Some(DESKTOP.into()) });
+    let client = web::Client { name: "desktop".into(), token, platform: Platform::Api, tenant: None };
+    open(None, vec![client], Some(model)).await
+}
+
+async fn open(admin: Option<web::Token>, clients: Vec<web::Client>, model: Option<Arc<Scripted>>) -> World {
     let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
     let mut setup = Setup::new(stores);
     setup.tools = TOOLS.into();
+    setup.model = model.map(|model| model as Arc<dyn dispatch::Model>);
     setup.endpoints = Endpoints::new().native("echo", Echo).native("fail", Fail);
     let gateway = setup.start();
     until("partitions are held", || async { gateway.gateway.partitions_held() > 0 }).await;
