@@ -82,9 +82,27 @@ impl Outlet for Slack {
     }
 
     /// The channel without its thread.
+    fn to_person(&self, account: &str, person: &str) -> Option<Address> {
+        // What is posted to a person's id goes to the app's conversation with them.
+        let to = Address::new(contract::Platform::Slack, account, person);
+        person.starts_with(['U', 'W']).then_some(Address { direct: true, ..to })
+    }
+
     fn fallback(&self, to: &Address) -> Option<Address> {
         to.thread.as_ref()?;
         Some(Address { thread: None, reply_to: None, ..to.clone() })
+    }
+}
+
+/// Begins what a receipt says of the conversation that a person's id stood for.
+const CHANNEL: &str = "channel:";
+
+/// What was posted to a person is changed in the conversation where it came to stand.
+fn with_channel(receipt: Receipt, to: &Address, answer: &Value) -> Receipt {
+    let channel = answer["channel"].as_str().filter(|channel| *channel != to.conversation);
+    match channel.filter(|_| to.conversation.starts_with(['U', 'W'])).and_then(|c| Opaque::new(format!("{CHANNEL}{c}"))) {
+        Some(private) => Receipt { private, ..receipt },
+        None => receipt,
     }
 }
 
@@ -98,7 +116,7 @@ impl Slack {
         }
         let body = post::message(to, part, key);
         match self.api.call("chat.postMessage", &body).await {
-            Ok(answer) => receipt(&answer),
+            Ok(answer) => receipt(&answer).map(|receipt| with_channel(receipt, to, &answer)),
             // Where the app is not a member an interaction can still be answered.
             Err(problem) if problem.is("not_in_channel") || problem.is("channel_not_found") => {
                 match self.respond(to, part, "in_channel").await {
@@ -175,7 +193,7 @@ impl Slack {
             return Ok(new);
         }
         let mut body = post::content(part, Slip::of(&to.private).locale);
-        body["channel"] = json!(to.conversation);
+        body["channel"] = json!(old.private.reveal().strip_prefix(CHANNEL).unwrap_or(&to.conversation));
         body["ts"] = json!(old.message);
         body["metadata"] = post::metadata(key);
         if body.get("blocks").is_none() {

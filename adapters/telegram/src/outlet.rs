@@ -86,6 +86,12 @@ impl Outlet for Telegram {
     }
 
     /// The chat without its topic; never a direct message.
+    fn to_person(&self, account: &str, person: &str) -> Option<Address> {
+        // A private chat has its person's id.
+        let to = Address::new(contract::Platform::Telegram, account, person);
+        person.parse::<u64>().is_ok().then_some(Address { direct: true, ..to })
+    }
+
     fn fallback(&self, to: &Address) -> Option<Address> {
         to.thread.as_ref()?;
         Some(Address { thread: None, reply_to: None, ..to.clone() })

@@ -75,7 +75,7 @@ async fn still_asked(inner: &Inner, waits_for: &[ApprovalId]) -> Vec<Approval> {
 }
 
 /// The person is told what the turn waits for, where no card does so, or where something of the turn is shown already.
-async fn tell(cx: &TurnCx, asked: &[Approval]) {
+async fn tell(cx: &Arc<TurnCx>, asked: &[Approval]) {
     let is_shown = |approval: &Approval| approval.cards.iter().any(|shown| card::same_place(&shown.to, approval));
     let Some(first) = asked.iter().find(|approval| !is_shown(approval)).or_else(|| asked.first()) else { return };
     if is_shown(first) && !cx.progress.is_begun() {
