@@ -35,6 +35,12 @@ impl Native for CountWords {
 #[expect(clippy::print_stdout, reason = "this is what the example shows")]
 async fn main() -> Result<(), Box<dyn Error>> {
     rustls::crypto::ring::default_provider().install_default().map_err(|_| "another TLS provider is installed")?;
+    println!("{}", embedded().await?);
+    Ok(())
+}
+
+/// A gateway for one message; what came of it.
+pub async fn embedded() -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let stores =
         store::open(&format!("sqlite:{}/state.db", folder.path().display()), store::Options::default()).await?;
@@ -65,12 +71,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         at_ms: 0,
     };
     let Accepted::Turn { id, .. } = gateway.accept(message).await? else { return Err("not a turn".into()) };
-    if let Some(reply) = gateway.reply(id).await? {
-        println!("{}\n", say::plain(&reply));
-    }
-    println!("{}", tree::draw_text(&gateway.tree(id).await?, true));
+    let reply = gateway.reply(id).await?.map(|reply| say::plain(&reply)).unwrap_or_default();
+    let tree = tree::draw_text(&gateway.tree(id).await?, true);
 
     gateway.drain().await;
     stores.close().await;
-    Ok(())
+    Ok(format!("{reply}\n\n{tree}"))
 }

@@ -13,6 +13,10 @@ use endpoints::Endpoints;
 use toolgate::{cli::Cli, config, sources::Origins};
 use tools::Registry;
 
+#[path = "../examples/embedded.rs"]
+#[expect(dead_code, reason = "of the example everything but its main function is run")]
+mod embedded;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two folders below the root").to_path_buf()
 }
@@ -183,4 +187,12 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn a_line_is_split_as_a_shell_splits_it() {
     assert_eq!(words(r#"a --b '{"c": 1}' ''  # d"#), ["a", "--b", r#"{"c": 1}"#, ""]);
+}
+
+#[tokio::test]
+async fn a_program_with_a_gateway_inside_gets_its_answer() {
+    // Whoever was first has installed one for all tests.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let shown = embedded::embedded().await.unwrap();
+    assert!(shown.contains("words: 5") && shown.contains("count_words"), "{shown}");
 }

@@ -40,6 +40,7 @@ pub struct Places {
     pub gateway: String,
     pub simulators: String,
     pub playground: String,
+    pub chat: String,
     pub store: String,
 }
 
@@ -75,6 +76,7 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
         gateway: web.url.clone(),
         simulators: sim.url.clone(),
         playground: format!("{}/playground", web.url),
+        chat: format!("{}/chat", web.url),
         store: config.store.to_string(),
     };
     say(options, &places);
@@ -171,6 +173,7 @@ fn say(options: &Options, places: &Places) {
     }
     println!("The playground is ready. Open it and talk to the bot:\n");
     println!("    {}\n", places.playground);
+    println!("  chat page    {}", places.chat);
     println!("  gateway      {}", places.gateway);
     println!("  simulators   {}", places.simulators);
     println!("  store        {}", places.store);
