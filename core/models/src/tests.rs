@@ -1,6 +1,7 @@
 //! Against a server on loopback that says what was recorded, or what no server should.
 
 mod apis;
+mod hosted;
 mod quirks;
 mod troubles;
 
