@@ -31,7 +31,8 @@ pub(super) async fn said(turn: &TurnView<'_>, about: &About, known: String) -> S
     text.push_str(message.text());
     if !message.address.direct {
         let name = one_line(&message.sender.name, 64);
-        text.push_str(&format!("\n\n(Said by {}.)", quoted("sender", &name)));
+        let id = one_line(&message.sender.id, 64);
+        text.push_str(&format!("\n\n(Said by {}, {}.)", quoted("sender", &name), quoted("id", &id)));
     }
     if let Some(quote) = &message.quote {
         text.push_str(&answered(quote));

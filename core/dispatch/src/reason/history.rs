@@ -1,28 +1,35 @@
 //! Earlier turns of a session, as the model reads them. Pure.
 
-use contract::records::{Item, ItemStep};
+use contract::{
+    records::{Item, ItemStep},
+    text::one_line,
+};
 
 use crate::{
     model::{Answered, Said, Wish},
     reason::legal,
     session::{self, Memory},
+    untrusted::quoted,
 };
 
 /// Begins with a person's words; each call has exactly one result. With it where each turn ends.
-pub(super) fn told(memory: &Memory) -> (Vec<Said>, Vec<usize>) {
+/// `several`: whether several people speak here, so that it is said who did.
+pub(super) fn told(memory: &Memory, several: bool) -> (Vec<Said>, Vec<usize>) {
     let (mut said, mut borders) = (Vec::new(), Vec::with_capacity(memory.items.len()));
     for item in &memory.items {
-        turn(item, &mut said);
+        turn(item, several, &mut said);
         borders.push(said.len());
     }
-    // Ahead of what is told word by word, where it stays the same until more of it is noted.
-    if let (Some(Said::Person { text, .. }), Some(summary)) = (said.first_mut(), &memory.summary) {
-        *text = format!("{}\n\n{text}", session::told(summary));
-    }
-    if let (Some(Said::Person { text, .. }), Some(wishes)) = (said.first_mut(), &memory.wishes) {
-        *text = format!("{}\n\n{text}", wished(wishes));
-    }
     (said, borders)
+}
+
+/// What stands ahead of all that is told word by word, where it stays the same until more of it is noted.
+pub(super) fn ahead(memory: &Memory) -> String {
+    if memory.items.is_empty() {
+        return String::new();
+    }
+    let ahead = [memory.wishes.as_deref().map(wished), memory.summary.as_deref().map(session::told)];
+    ahead.into_iter().flatten().map(|ahead| ahead + "\n\n").collect()
 }
 
 /// What is known beside what was said word by word, for the beginning of a message: facts change now and then, and are
@@ -39,8 +46,12 @@ fn wished(wishes: &str) -> String {
     format!("(Said beforehand, for the whole conversation: {wishes})")
 }
 
-fn turn(item: &Item, said: &mut Vec<Said>) {
-    said.push(Said::Person { text: item.asked.clone(), images: Vec::new() });
+fn turn(item: &Item, several: bool, said: &mut Vec<Said>) {
+    let mut text = item.asked.clone();
+    if several && !item.sender.is_empty() {
+        text.push_str(&format!("\n\n(Said by {}.)", quoted("id", &one_line(&item.sender, 64))));
+    }
+    said.push(Said::Person { text, images: Vec::new() });
     for (step, n) in item.steps.iter().zip(1..) {
         calls(item, step, n, said);
     }

@@ -42,6 +42,8 @@ struct Begun {
     messages: Vec<Said>,
     /// Where each earlier turn ends; the last is where this turn begins.
     borders: Vec<usize>,
+    /// What stands ahead of the oldest entry, whichever it is.
+    ahead: String,
     /// Steps whose results are among the messages.
     steps: usize,
     budget: Budget,
@@ -68,10 +70,12 @@ impl Thread {
             Kind::Retold { before, .. } => session::retold(before, free),
             _ => session::recall(turn.cx, free).await,
         };
-        let (mut messages, borders) = history::told(&memory);
+        let (mut messages, borders) = history::told(&memory, !turn.record.message.address.direct);
         messages.push(asked::said(turn, about, history::known(&memory)).await);
         let budget = Budget::of(about, turn.cx.limits.result_chars);
-        let mut begun = Begun { system, tools, messages, borders, steps: 0, budget, room, fixed };
+        let ahead = history::ahead(&memory);
+        let mut begun = Begun { system, tools, messages, borders, ahead, steps: 0, budget, room, fixed };
+        begun.put_ahead();
         begun.fit(room - room / 4);
         self.begun = Some(begun);
     }
@@ -254,7 +258,18 @@ impl Begun {
         self.messages.drain(..from);
         self.borders.drain(..gone);
         self.borders.iter_mut().for_each(|border| *border -= from);
-        freed
+        match from {
+            0 => freed,
+            _ => freed.saturating_sub(self.put_ahead()),
+        }
+    }
+
+    /// How many tokens it has.
+    fn put_ahead(&mut self) -> u64 {
+        if let Some(Said::Person { text, .. }) = self.messages.first_mut() {
+            text.insert_str(0, &self.ahead);
+        }
+        budget::tokens(&self.ahead)
     }
 }
 

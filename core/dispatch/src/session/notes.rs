@@ -42,7 +42,8 @@ impl Noting {
     /// Nothing while the same session's are being made already.
     fn begin(&self, session: SessionId) -> Option<Under<'_>> {
         let mut under_way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.insert(session).then_some(Under(self, session))
+        // Made only when it is ours: its end takes the lock, and gives up what is under way.
+        under_way.insert(session).then(|| Under(self, session))
     }
 }
 
