@@ -4,7 +4,12 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ids::TurnId, message::FileRef, notice::Notice, records::ApprovalId};
+use crate::{
+    ids::{CallId, TurnId},
+    message::FileRef,
+    notice::Notice,
+    records::ApprovalId,
+};
 
 /// The answer of a turn, or a message that a tool sends.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -126,6 +131,8 @@ pub struct Button {
 pub enum Action {
     /// Stop the turn.
     Cancel(TurnId),
+    /// Stop one of the turn's calls; the others go on.
+    CancelCall(TurnId, CallId),
     /// Run the turn's message again.
     TryAgain(TurnId),
     /// Show the turn's tree.
@@ -142,6 +149,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cancel(turn) => write!(f, "cancel:{turn}"),
+            Self::CancelCall(turn, call) => write!(f, "call:{turn}:{}", call.0),
             Self::TryAgain(turn) => write!(f, "again:{turn}"),
             Self::Details(turn) => write!(f, "details:{turn}"),
             Self::Allow(id) => write!(f, "allow:{id}"),
@@ -165,6 +173,11 @@ impl FromStr for Action {
         let approval = || of.parse().map_err(|_| NotOurButton);
         match kind {
             "cancel" => turn().map(Self::Cancel),
+            "call" => {
+                let (turn, call) = of.split_once(':').ok_or(NotOurButton)?;
+                let call = call.parse().map(CallId).map_err(|_| NotOurButton)?;
+                Ok(Self::CancelCall(turn.parse().map_err(|_| NotOurButton)?, call))
+            }
             "again" => turn().map(Self::TryAgain),
             "details" => turn().map(Self::Details),
             "allow" => approval().map(Self::Allow),
@@ -184,13 +197,16 @@ mod tests {
     fn an_action_survives_a_button_and_fits_it() {
         let turn = TurnId::new();
         let approval = ApprovalId::of(&SessionKey::from_text("s"), turn, &CallPath::top(1, 1));
-        let of_turn = [Action::Cancel(turn), Action::TryAgain(turn), Action::Details(turn)];
+        let call = Action::CancelCall(turn, CallId(u32::MAX));
+        let of_turn = [Action::Cancel(turn), call, Action::TryAgain(turn), Action::Details(turn)];
         let of_approval = [Action::Allow(approval), Action::AllowSession(approval), Action::Deny(approval)];
         for action in of_turn.into_iter().chain(of_approval) {
             let data = action.to_string();
             assert!(data.len() <= 64);
             assert_eq!(data.parse(), Ok(action));
         }
-        assert_eq!("order:1".parse::<Action>(), Err(NotOurButton));
+        for foreign in ["order:1", "call:1:1", &format!("call:{turn}"), &format!("call:{turn}:x")] {
+            assert_eq!(foreign.parse::<Action>(), Err(NotOurButton), "{foreign}");
+        }
     }
 }

@@ -333,7 +333,7 @@ impl TurnCx {
         let _working = self.waits.work();
         node.started_us = now_us();
         self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
-        self.progress.started(&node.tool);
+        let stop = self.progress.started(node.call, &node.tool, &self.cancel);
         let repeatable = self.snapshot.tools.is_repeatable(&permitted.tool().name);
         let path = permitted.path().clone();
         let waits_for_others = matches!(permitted.tool().spec.endpoint, EndpointSpec::Pipeline(_));
@@ -357,7 +357,7 @@ impl TurnCx {
                 caller: &self.caller,
                 turn: self.id,
                 deadline: self.deadline,
-                cancel: &self.cancel,
+                cancel: &stop,
                 idempotency_key: &key,
                 host: &host,
                 resources: &self.inner.resources,

@@ -43,7 +43,12 @@ pub fn of(kind: &Kind) -> Option<Vec<Command>> {
         Kind::Press { data } => match data.parse() {
             Ok(Action::Details(of)) => Some(vec![Command::Builtin(Builtin::Details(of))]),
             Ok(
-                Action::Cancel(_) | Action::TryAgain(_) | Action::Allow(_) | Action::AllowSession(_) | Action::Deny(_),
+                Action::Cancel(_)
+                | Action::CancelCall(..)
+                | Action::TryAgain(_)
+                | Action::Allow(_)
+                | Action::AllowSession(_)
+                | Action::Deny(_),
             )
             | Err(_) => None,
         },

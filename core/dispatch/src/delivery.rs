@@ -27,13 +27,14 @@ use tracing::warn;
 pub(crate) use post::{open, post};
 pub(crate) use queue::Deliveries;
 
-use doubt::{Doubt, doubt, remove_draft};
+use doubt::{Doubt, doubt, remove_draft, settle_draft};
 use queue::conversation;
 use send::{Sent, pause, send};
 
 use crate::{
     call::{TurnCx, new_delivery},
     gateway::{Connected, Inner},
+    progress::UnderWay,
     turn::{Over, now_ms, persist_of},
 };
 
@@ -92,6 +93,8 @@ pub(crate) struct Job {
     detours: u32,
     /// The reply itself was refused: what goes out says that there is one.
     last_resort: bool,
+    /// What the turn was showing when it ended: this goes out behind it.
+    behind: Option<UnderWay>,
     /// Under which it is written; nothing for a message without a record. Fixed: a partition that was lost and came
     /// back has another one, and then the record was taken up anew.
     fence: Option<Fence>,
@@ -118,6 +121,7 @@ impl Job {
             unsure: 0,
             detours: 0,
             last_resort: false,
+            behind: None,
             fence,
         }
     }
@@ -297,6 +301,7 @@ async fn write(inner: &Inner, job: &Job, changes: &[Change]) -> Result<(), Over>
 
 /// Sends part after part, from where the record stands.
 async fn parts(inner: &Arc<Inner>, connected: &Connected, job: &mut Job) -> Result<(), Stop> {
+    settle_draft(inner, connected, job).await;
     let mut n = match job.delivery.state {
         DeliveryState::Ready { part, due_ms } => {
             pause(inner, Duration::from_millis(due_ms.saturating_sub(now_ms()))).await?;

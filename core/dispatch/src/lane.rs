@@ -12,6 +12,7 @@ use contract::{
     records::{Record, TurnState},
 };
 use futures_util::FutureExt;
+use tokio::sync::{Notify, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
@@ -44,6 +45,8 @@ struct State {
 struct Lane {
     waiting: VecDeque<(Record, Whence)>,
     current: Option<TurnId>,
+    /// Something that waits was stopped.
+    stopped: Arc<Notify>,
 }
 
 /// An acceptance under way; dropped when it is known.
@@ -235,6 +238,7 @@ impl Lanes {
     pub fn cancel_waiting(&self, session: &SessionKey, whose: impl Fn(&Record) -> bool) -> Vec<TurnId> {
         let mut state = self.lock();
         let Some(lane) = state.lanes.get_mut(session) else { return Vec::new() };
+        lane.stopped.notify_one();
         let of_theirs = lane.waiting.iter_mut().filter(|(record, _)| whose(record));
         of_theirs
             .map(|(record, _)| {
@@ -242,6 +246,13 @@ impl Lanes {
                 record.id
             })
             .collect()
+    }
+
+    /// What is notified when something that waits in the lane is stopped, and whether its next turn was.
+    fn stopped_next(&self, session: &SessionKey) -> Option<(Arc<Notify>, bool)> {
+        let state = self.lock();
+        let lane = state.lanes.get(session)?;
+        Some((lane.stopped.clone(), lane.waiting.front().is_some_and(|(record, _)| record.cancelled)))
     }
 
     pub fn count(&self) -> usize {
@@ -261,13 +272,29 @@ struct Next<'a> {
     running: Entered<'a>,
 }
 
+/// A place among the turns that run. One that was stopped needs none: it does nothing but say so. Nothing when we leave.
+async fn place<'a>(inner: &'a Inner, session: &SessionKey) -> Option<Option<SemaphorePermit<'a>>> {
+    loop {
+        let stopped = inner.lanes.stopped_next(session);
+        let (stopped, is_next) = stopped.unwrap_or_default();
+        if is_next {
+            return Some(None);
+        }
+        tokio::select! {
+            biased;
+            place = inner.places.acquire() => return place.ok().map(Some),
+            () = stopped.notified() => {}
+        }
+    }
+}
+
 async fn run(inner: &Arc<Inner>, session: SessionKey) {
     loop {
         // Then the lane fills, and people are told that it is full.
         while inner.lanes.is_crowded(inner, &session) && !inner.stop.is_cancelled() {
             tokio::time::sleep(CROWDED_LOOK).await;
         }
-        let Ok(_place) = inner.places.acquire().await else { return };
+        let Some(_place) = place(inner, &session).await else { return };
         // A turn that still waits when we leave stays in the store; the next owner takes it up.
         if inner.stop.is_cancelled() {
             return;

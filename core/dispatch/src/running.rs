@@ -2,17 +2,17 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
 use contract::{
-    Address, Caller, Message, Receipt, SessionKey, TurnId,
+    Address, CallId, Caller, Message, Receipt, SessionKey, TurnId,
     records::{Record, TurnLine},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::signals::same_person;
+use crate::{call::TurnCx, signals::same_person};
 
 /// Conversations that are told once are remembered up to this many.
 const TOLD_MAX: usize = 10_000;
@@ -29,6 +29,8 @@ struct RunningTurn {
     /// The messages that a person may point at when they mean this turn.
     messages: Asked,
     since: Instant,
+    /// Nothing before it is taken up.
+    turn: Weak<TurnCx>,
 }
 
 /// By which of the platform's ids a person points at a turn.
@@ -93,7 +95,15 @@ impl Running {
         cancel: CancellationToken,
     ) -> Entered<'_> {
         let asked = contract::text::one_line(asked, 60);
-        let turn = RunningTurn { cancel, place, caller: caller.clone(), asked, messages, since: Instant::now() };
+        let turn = RunningTurn {
+            cancel,
+            place,
+            caller: caller.clone(),
+            asked,
+            messages,
+            since: Instant::now(),
+            turn: Weak::new(),
+        };
         self.lock().insert(id, turn);
         Entered(self, id)
     }
@@ -107,6 +117,19 @@ impl Running {
         let running = self.lock();
         let found = running.get(&turn);
         found.inspect(|running| running.cancel.cancel()).is_some()
+    }
+
+    /// From here on its calls can be stopped one by one.
+    pub fn taken_up(&self, turn: &Arc<TurnCx>) {
+        if let Some(running) = self.lock().get_mut(&turn.id) {
+            running.turn = Arc::downgrade(turn);
+        }
+    }
+
+    /// Whether the call runs here.
+    pub fn stop_call(&self, turn: TurnId, call: CallId) -> bool {
+        let of = self.lock().get(&turn).and_then(|running| running.turn.upgrade());
+        of.is_some_and(|turn| turn.progress.stop_call(call))
     }
 
     pub fn of_person(&self, place: &SessionKey, caller: &Caller) -> Vec<TurnId> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use contract::{
-    Action, Address, Caller, Kind, Message, Platform, SessionKey, StoreDown, TurnId,
-    records::{ApprovalId, Extent},
+    Action, Address, CallId, Caller, Kind, Message, Platform, SessionKey, StoreDown, TurnId,
+    records::{ApprovalId, Extent, TurnState},
 };
 
 use crate::{
@@ -36,6 +36,7 @@ pub(crate) async fn classify(inner: &Arc<Inner>, message: Message, caller: &Call
     if let Kind::Press { data } = &message.kind {
         match data.parse() {
             Ok(Action::Cancel(turn)) => return Ok(signal(cancel(inner, caller, turn).await?)),
+            Ok(Action::CancelCall(turn, call)) => return Ok(signal(cancel_call(inner, caller, turn, call).await?)),
             Ok(Action::TryAgain(turn)) => return try_again(inner, message, caller, turn).await,
             Ok(Action::Details(_)) => {}
             Ok(Action::Allow(id)) => {
@@ -96,6 +97,28 @@ pub(crate) async fn cancel(inner: &Arc<Inner>, caller: &Caller, turn: TurnId) ->
     let was_open = inner.stores.turns.cancel(turn).await? || waited || ran;
     approval::stop(inner, &record).await;
     Ok(if was_open { "stopping it" } else { "it has ended already" })
+}
+
+/// Stops one call of a turn on behalf of the one who asked for it; what to say. Only what runs can be stopped by itself,
+/// and only where it runs: nothing of it is kept.
+async fn cancel_call(
+    inner: &Arc<Inner>,
+    caller: &Caller,
+    turn: TurnId,
+    call: CallId,
+) -> Result<&'static str, StoreDown> {
+    let Some(record) = inner.stores.turns.get(turn).await? else {
+        return Ok("it has ended already");
+    };
+    if !same_person(&record.caller, caller) {
+        return Ok("only the one who asked can stop it");
+    }
+    let is_elsewhere = matches!(record.state, TurnState::Running | TurnState::Queued) && !inner.running.holds(turn);
+    Ok(match inner.running.stop_call(turn, call) {
+        true => "stopping it",
+        false if is_elsewhere => "it can only be stopped with all the rest; send /stop for that",
+        false => "it has ended already",
+    })
 }
 
 pub(crate) fn same_person(a: &Caller, b: &Caller) -> bool {

@@ -118,6 +118,7 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
     if record.cancelled {
         cx.cancel.cancel();
     }
+    inner.running.taken_up(&cx);
     let root = Arc::new(root_node(&cx, &record, cx.waits.began_us().unwrap_or_else(now_us)));
     inner.tracer.start(&cx.live, &root);
     if recovered {
@@ -125,7 +126,10 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
         mark_interrupted(&cx, if crashed { CallId(u32::MAX) } else { CallId(cx.life * 1_000) });
     }
     if recovered {
-        cx.progress.find_lost(&cx).await;
+        tokio::select! {
+            () = cx.progress.find_lost(&cx) => {}
+            () = cx.cancel.cancelled() => {}
+        }
     }
     let reply = if crashed { Some(crash_reply(&cx)) } else { answer_with_progress(&cx, &record).await };
     if cx.lost.load(Ordering::Relaxed) || inner.kill.is_cancelled() {
@@ -269,6 +273,7 @@ async fn wishes(cx: &Arc<TurnCx>, thread: &mut Thread, step: &ModelStep, node: C
     let outcomes = batch::run(cx, Some(Parent::step(node)), thread.planned(step)).await;
     thread.ended(step, &outcomes);
     outcomes
+    let mut behind = cx.progress.under_way();
 }
 
 /// A planner that does not answer is left when the turn is stopped or its time is over.
@@ -317,8 +322,11 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     } else {
         let mut delivery = new_delivery(0, to.clone(), None);
         delivery.draft = cx.progress.receipt();
-        // Written together with the finish when nothing stands before it: one write less on the way of most replies.
-        if inner.deliveries.is_free(to) {
+        if delivery.draft.is_none() && (behind.is_some() || cx.progress.is_lost()) {
+            // Whoever delivers it looks for what was, or is at this moment, being posted.
+            delivery.state = DeliveryState::Drafting;
+        } else if inner.deliveries.is_free(to) {
+            // Written together with the finish when nothing stands before it: one write less on the way of most replies.
             delivery.state = DeliveryState::Sending { part: 0 };
         }
         vec![delivery]
@@ -336,7 +344,8 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     end_tree(cx, root, &reply);
     for delivery in deliveries {
         let of = (cx.id, &cx.session);
-        delivery::enqueue(inner, delivery::Job::new(of, delivery, reply.clone(), cx.settling.clone(), cx.fence));
+        let job = delivery::Job::new(of, delivery, reply.clone(), cx.settling.clone(), cx.fence);
+        delivery::enqueue(inner, job.behind(behind.take()));
     }
     Ok(())
 }

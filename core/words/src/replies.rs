@@ -13,7 +13,7 @@ use crate::{
 /// What stands on a button.
 pub fn button(action: Action, locale: Locale) -> String {
     let key = match action {
-        Action::Cancel(_) => "button-cancel",
+        Action::Cancel(_) | Action::CancelCall(..) => "button-cancel",
         Action::TryAgain(_) => "button-again",
         Action::Details(_) => "button-details",
         Action::Allow(_) => "button-allow",
@@ -21,6 +21,11 @@ pub fn button(action: Action, locale: Locale) -> String {
         Action::Deny(_) => "button-deny",
     };
     catalogue::plain(locale, key)
+}
+
+/// What stands on the button that stops one call.
+pub fn button_stop_call(tool: &str, locale: Locale) -> String {
+    catalogue::text(locale, "button-stop-call", &Values::from([("tool", catalogue::value(tool))]))
 }
 
 /// What stands on the button that sends a form.

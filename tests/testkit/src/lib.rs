@@ -35,6 +35,8 @@ pub struct Setup {
     pub stores: Stores,
     pub endpoints: Endpoints,
     pub drain: Duration,
+    /// Turns that run at once, where it is not as many as usual.
+    pub turns_at_once: Option<usize>,
     /// The far end, when it is to outlive the gateway.
     pub outlet: Arc<Recorder>,
     /// What every operation of the stores and of the outlet passes.
@@ -133,6 +135,7 @@ impl Setup {
             stores,
             endpoints: Endpoints::new().native("gate", Gate::opened()),
             drain: Duration::from_secs(5),
+            turns_at_once: None,
             outlet: Arc::default(),
             hook: None,
             model: None,
@@ -192,7 +195,11 @@ impl Setup {
         let gateway = Gateway::open(Options {
             stores,
             snapshot: Self::snapshot(&self.tools, &self.policies, self.endpoints, 1),
-            settings: Settings { drain: self.drain, ..Settings::default() },
+            settings: Settings {
+                drain: self.drain,
+                turns_at_once: self.turns_at_once.unwrap_or(Settings::default().turns_at_once),
+                ..Settings::default()
+            },
             model: self.model,
         });
         gateway.connect(Platform::Telegram, "main", outlet, recorder.clone());

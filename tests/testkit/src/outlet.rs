@@ -46,6 +46,7 @@ struct State {
     seen: Vec<Seen>,
     faults: VecDeque<Fault>,
     next: u64,
+    begun: usize,
     indicated: Vec<(Indicator, Option<String>)>,
     /// By the platform's id: what a person sees.
     standing: BTreeMap<String, String>,
@@ -74,6 +75,11 @@ impl Recorder {
 
     pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
         self.lock().faults.extend(faults);
+    }
+
+    /// Requests that came in, carried out or not.
+    pub fn begun(&self) -> usize {
+        self.lock().begun
     }
 
     /// How often typing was shown.
@@ -227,6 +233,7 @@ impl Outlet for Recorder {
         }
         let (fault, slow) = {
             let mut state = self.lock();
+            state.begun += 1;
             (state.faults.pop_front(), state.slow)
         };
         // Without markup there is none to refuse.

@@ -55,7 +55,7 @@ impl<'a> Begun<'a> {
     pub fn end(&mut self) -> Option<Outcome> {
         let (path, node) = self.of.take()?;
         let result = std::mem::replace(&mut self.result, Ok(Value::Null));
-        self.cx.progress.ended(&node.tool, result.is_ok());
+        self.cx.progress.ended(node.call, result.is_ok());
         Some(self.cx.end(path, node, result, self.repeatable))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use contract::{Audience, DeliveryError, DeliveryKey, Op, Receipt, Why};
+use contract::{Audience, DeliveryError, DeliveryKey, Op, Receipt, Why, records::DeliveryState};
 use tracing::warn;
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     gateway::{Connected, Inner},
-    progress::draft_key,
+    progress::{UnderWay, draft_key},
 };
 
 /// What is known of a part that an earlier life may have sent.
@@ -59,6 +59,33 @@ pub(super) async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: 
             return Ok(Doubt::Open);
         }
         pause(inner, wait).await?;
+    }
+}
+
+/// How long a platform may look for a draft.
+const FIND_DEADLINE: Duration = Duration::from_secs(5);
+
+impl Job {
+    /// Goes out behind what the turn was showing when it ended.
+    pub fn behind(self, behind: Option<UnderWay>) -> Self {
+        Self { behind, ..self }
+    }
+}
+
+/// Waits for what the turn was showing when it ended; what became of a draft in an earlier life is looked up.
+pub(super) async fn settle_draft(inner: &Inner, connected: &Connected, job: &mut Job) {
+    if let Some(behind) = job.behind.take() {
+        let shown = tokio::select! {
+            shown = behind.ended() => shown,
+            () = inner.kill.cancelled() => return,
+        };
+        job.delivery.draft = shown.or(job.delivery.draft.take());
+    }
+    if job.delivery.state == DeliveryState::Drafting && job.delivery.draft.is_none() {
+        let key = draft_key(job.turn);
+        let finding = connected.outlet.send(&job.delivery.to, Op::Find, &key);
+        // Where it cannot be told and the draft is there after all, it stands beside the answer.
+        job.delivery.draft = tokio::time::timeout(FIND_DEADLINE, finding).await.ok().and_then(Result::ok);
     }
 }
 

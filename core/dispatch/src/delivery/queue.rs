@@ -138,7 +138,7 @@ impl Deliveries {
         has_room
     }
 
-    pub(super) fn hold_account(&self, to: &Address, until: Instant) {
+    pub fn hold_account(&self, to: &Address, until: Instant) {
         let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
         let account = paces.accounts.entry((to.platform, to.account.clone())).or_default();
         account.not_before = account.not_before.max(until);

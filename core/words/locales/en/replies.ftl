@@ -1,5 +1,6 @@
 # Buttons
 button-cancel = Cancel
+button-stop-call = Stop { $tool }
 button-again = Try again
 button-details = Details
 button-allow = Allow once

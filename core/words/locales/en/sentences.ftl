@@ -241,6 +241,7 @@ progress-step = step { $n } of { $count }: { $tools }
 signal-stopping = stopping
 signal-stopping-it = stopping it
 signal-ended = it has ended already
+signal-stopped-with-the-rest = it can only be stopped with all the rest; send /stop for that
 signal-not-yours-to-stop = only the one who asked can stop it
 signal-not-yours-to-repeat = only the one who asked can have it tried again
 signal-too-long-ago = it is too long ago to be tried again; please send it anew

@@ -1,5 +1,6 @@
 # 按钮
 button-cancel = 取消
+button-stop-call = 停止 { $tool }
 button-again = 重试
 button-details = 详情
 button-allow = 允许一次

@@ -240,6 +240,7 @@ progress-step = 第 { $n } 步，共 { $count } 步：{ $tools }
 signal-stopping = 正在停止
 signal-stopping-it = 正在停止这个请求
 signal-ended = 这个请求已经结束了
+signal-stopped-with-the-rest = 它只能和其余部分一起停止；请发送 /stop
 signal-not-yours-to-stop = 只有提出请求的人可以停止这个请求
 signal-not-yours-to-repeat = 只有提出请求的人可以重试
 signal-too-long-ago = 时间太久，已经无法重试；请重新发送

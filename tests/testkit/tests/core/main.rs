@@ -11,6 +11,7 @@ mod chaos;
 mod delivery;
 mod gating;
 mod kill;
+mod drafts;
 mod kinds;
 mod lanes;
 mod languages;
