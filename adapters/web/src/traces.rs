@@ -94,13 +94,6 @@ struct Window {
     since: Option<String>,
 }
 
-/// Of one tenant and model, since this process began.
-fn spent(spent: &dispatch::Spent) -> serde_json::Value {
-    let usage = &spent.usage;
-    json!({ "tenant": spent.tenant, "model": spent.model, "steps": spent.steps, "failed": spent.failed,
-        "input": usage.input, "cached": usage.cached, "output": usage.output, "cost_micros": usage.cost_micros })
-}
-
 /// How each tool fared, and how busy the gateway is.
 pub async fn stats(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
     who.operator()?;
@@ -116,12 +109,20 @@ pub async fn stats(State(app): State<Arc<App>>, Extension(who): Extension<Who>, 
                 "p50_us": tool.p50_us, "p95_us": tool.p95_us })
         })
         .collect();
+    let spent = app.gateway.spent();
+    // Since this process began.
+    let models = spent.iter().map(|spent| {
+        let usage = &spent.usage;
+        json!({ "tenant": spent.tenant, "model": spent.model, "steps": spent.steps, "failed": spent.failed,
+            "input": usage.input, "cached": usage.cached, "output": usage.output, "cost_micros": usage.cost_micros })
+    });
+    let models: Vec<_> = models.collect();
     let (lanes, deliveries, running) = app.gateway.load();
     let traces = app.gateway.trace_health();
     Ok(Json(json!({
         "since_ms": since,
         "tools": tools,
-        "models": app.gateway.spent().iter().map(spent).collect::<Vec<_>>(),
+        "models": models,
         "load": { "conversations": lanes, "deliveries": deliveries, "turns": running },
         "trace_records": { "waiting": traces.waiting, "dropped": traces.dropped },
     }))
