@@ -5,6 +5,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand};
 use contract::Platform;
 
+pub use approvals::Approvals;
+
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -265,42 +267,6 @@ pub enum Policy {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Approvals {
-    /// List calls that wait for an answer
-    #[command(after_help = texts::APPROVALS_LIST)]
-    List(Remote),
-    /// Show one, also after it was decided
-    Show {
-        /// As it stands on the question
-        id: String,
-        #[command(flatten)]
-        remote: Remote,
-    },
-    /// Let the call run
-    #[command(after_help = texts::APPROVALS_APPROVE)]
-    Approve {
-        /// As it stands on the question
-        id: String,
-        /// Also the very same call again in its session
-        #[arg(long)]
-        session: bool,
-        #[command(flatten)]
-        remote: Remote,
-    },
-    /// Do not let it run
-    #[command(after_help = texts::APPROVALS_DENY)]
-    Deny {
-        /// As it stands on the question
-        id: String,
-        /// A reason for whoever asked
-        #[arg(long, value_name = "REASON", default_value = "")]
-        why: String,
-        #[command(flatten)]
-        remote: Remote,
-    },
-}
-
-#[derive(Debug, Subcommand)]
 pub enum Pairing {
     /// List who asks, with their codes, and who was let in
     #[command(after_help = texts::PAIRING_LIST)]
@@ -469,6 +435,7 @@ fn time(text: &str) -> Result<std::time::Duration, String> {
     crate::config::parse_duration(text).ok_or_else(|| "write a time such as 15m, 24h or 7d".into())
 }
 
+mod approvals;
 mod texts;
 
 #[cfg(test)]

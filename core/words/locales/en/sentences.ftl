@@ -276,3 +276,6 @@ signal-approval-late-expired = it is too late: nobody answered until { $at }
 signal-approval-late-withdrawn = '{ $tool }' is not asked for any more since { $at }
 signal-approval-changed = '{ $tool }' is another one by now, or not permitted any more: it is not run
 signal-approval-which = say which: /approve ID or /deny ID, perhaps with a reason
+advice-approval-alone = ask for it by itself
+advice-approval-later = ask again when somebody can answer
+advice-approval-again = ask for it again

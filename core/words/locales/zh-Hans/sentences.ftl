@@ -275,3 +275,6 @@ signal-approval-late-expired = 太晚了：直到 { $at } 都没有人答复
 signal-approval-late-withdrawn = “{ $tool }”的请求已于 { $at } 撤回
 signal-approval-changed = “{ $tool }”已经变动，或不再被允许：不会运行
 signal-approval-which = 请说明是哪一个：/approve ID 或 /deny ID，可以附上理由
+advice-approval-alone = 请单独提出
+advice-approval-later = 请在有人能答复时再提出
+advice-approval-again = 请重新提出
