@@ -273,7 +273,6 @@ async fn wishes(cx: &Arc<TurnCx>, thread: &mut Thread, step: &ModelStep, node: C
     let outcomes = batch::run(cx, Some(Parent::step(node)), thread.planned(step)).await;
     thread.ended(step, &outcomes);
     outcomes
-    let mut behind = cx.progress.under_way();
 }
 
 /// A planner that does not answer is left when the turn is stopped or its time is over.
@@ -317,6 +316,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     let to = &record.message.address;
     let pull = to.platform.is_pull();
     let keep_message = reply.buttons.iter().any(|b| matches!(b.action, contract::Action::TryAgain(_)));
+    let mut behind = cx.progress.under_way();
     let deliveries = if pull {
         Vec::new()
     } else {
