@@ -168,9 +168,7 @@ async fn what_is_not_mounted_is_not_there_for_anybody() {
         setup.policies = vec![("api.yaml".into(), "platform: api\ntoolsets: { allow: [lab, pair] }\n".into())];
         let gateway = setup.start().ready().await;
         assert!(text(&gateway, "ada", "/tools only").await.contains("Say which tools"));
-        assert!(
-            text(&gateway, "ada", "/tools only noop secret_thing nothing").await.contains("secret_thing`, `nothing")
-        );
+        assert!(text(&gateway, "ada", "/tools only noop secret_thing nothing").await.contains("secret_thing, nothing"));
         let before = text(&gateway, "ada", "/tools").await;
         assert!(before.contains("/noop") && before.contains("/both"), "{before}");
 
@@ -186,17 +184,10 @@ async fn what_is_not_mounted_is_not_there_for_anybody() {
         let unknown = gateway.say_as(from("ada", "/nothing x")).await;
         assert_eq!(by_name.text.replace("noop", "T"), unknown.text.replace("nothing", "T"));
         let by_model = gateway.say_as(from("ada", "call")).await;
-        assert!(
-            by_model.tree.contains("noop {a: x}  denied") && by_model.tree.contains("sleep {ms: 1}  ok"),
-            "{}",
-            by_model.tree
-        );
+        assert!(by_model.tree.contains(r#"noop {a: "x"}  denied"#), "{}", by_model.tree);
+        assert!(by_model.tree.contains("sleep {ms: 1}  ok"), "{}", by_model.tree);
         let by_child = gateway.say_as(from("ada", "/both")).await;
-        assert!(
-            by_child.tree.contains("noop  denied") || by_child.tree.contains("noop {a: x}  denied"),
-            "{}",
-            by_child.tree
-        );
+        assert!(by_child.tree.contains(r#"noop {a: "x"}  denied"#), "{}", by_child.tree);
         // Elsewhere, and in another session, nothing is narrowed.
         gateway.say_as(message(Platform::Api, "c2", "ada", "hello")).await;
         assert!(last(&model).tool_names().contains(&"noop".to_owned()));
@@ -269,7 +260,7 @@ async fn what_a_person_keeps_is_theirs_and_told_in_every_turn_of_theirs() {
 
 /// A small window, large results, and notes that the model makes by counting.
 fn small(told: Arc<Mutex<Vec<usize>>>) -> Arc<Scripted> {
-    let about = About { context_tokens: 8_000, ..Scripted::usual() };
+    let about = About { context_tokens: 8_000, output_tokens: 1_000, ..Scripted::usual() };
     Scripted::about(about, move |heard| {
         if heard.system.starts_with("You keep the notes") {
             return says("The notes.");
@@ -324,7 +315,7 @@ async fn five_hundred_turns_stay_within_the_window_and_what_is_kept_stays_known(
 #[tokio::test]
 async fn without_notes_of_a_model_what_was_said_is_noted() {
     for_each_store(|ground| async move {
-        let about = About { context_tokens: 2_000, ..Scripted::usual() };
+        let about = About { context_tokens: 4_000, output_tokens: 500, ..Scripted::usual() };
         let model = Scripted::about(about, |heard| match heard.system.starts_with("You keep the notes") {
             true => testkit::model::fails(),
             false => says(&"y".repeat(300)),
@@ -378,7 +369,7 @@ async fn what_asks_about_the_gateway_is_no_part_of_the_conversation() {
 async fn the_document_tells_a_conversation_as_it_is() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SESSIONS.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let told = page.split("```chat\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let told = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let tool = |name: &str, toolset: &str| {
         format!(
             "name: {name}\ntoolset: {toolset}\ndescription: Looks up\nparameters: {{ type: object, properties: {{ what: {{ type: string }} }}, required: [what] }}\nendpoint: {{ type: native, name: noop }}\n"
