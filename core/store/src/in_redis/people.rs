@@ -21,6 +21,9 @@ const CHUNK: usize = 256;
 /// The state of a record whose turn has ended, as it is stored.
 const DONE: &str = "5";
 
+/// The root of a tree and the line of its turn, as they are stored.
+type RootAndLine = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 #[async_trait]
 impl People for Redis {
     async fn facts(&self, person: &Person) -> Result<Vec<Fact>, StoreDown> {
@@ -139,7 +142,7 @@ impl Redis {
             for key in &keys {
                 pipe.cmd("HMGET").arg(key).arg("0").arg(LINE);
             }
-            let found: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)> = self.behind.pipe(&pipe).await?;
+            let found: Vec<RootAndLine> = self.behind.pipe(&pipe).await?;
             for (key, (root, line)) in keys.iter().zip(found) {
                 let Some(turn) = turn_of(key) else { continue };
                 let root = root.and_then(|root| unpack_node(turn, &root).ok());
