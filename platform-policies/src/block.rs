@@ -6,7 +6,7 @@ use contract::{Address, Locale, records::By, text};
 
 use crate::{
     Deliver, ExecutionMode, PolicyLayer,
-    manner::{Detail, Gate, Mentions, Sessions},
+    manner::{Detail, Gate, Mentions, Sessions, WhileBusy},
     names::{Names, Takes},
     prompt,
     reader::Reader,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The keys that [`read`] understands.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 13] = [
     "toolsets",
     "tools",
     "permissions",
@@ -31,6 +31,7 @@ pub(crate) const KEYS: [&str; 12] = [
     "gating",
     "replies",
     "sessions",
+    "while_busy",
     "prompt",
 ];
 
@@ -57,6 +58,7 @@ pub(crate) fn read(
             "gating" => block.gating = gating(reader, names, tree),
             "replies" => block.replies = replies(reader, tree),
             "sessions" => block.sessions = reader.word(tree, "sessions", &SESSIONS),
+            "while_busy" => block.while_busy = reader.word(tree, "while_busy", &WHILE_BUSY),
             "prompt" => block.prompt = prompt::read(reader, tree),
             _ => {}
         }
@@ -213,12 +215,20 @@ fn approval(reader: &mut Reader, tree: &Node) -> SomeApproval {
 /// Whose memory a session is.
 const SESSIONS: [(&str, Sessions); 2] = [("conversation", Sessions::Conversation), ("person", Sessions::Person)];
 
+const WHILE_BUSY: [(&str, WhileBusy); 4] = [
+    ("queue", WhileBusy::Queue),
+    ("steer", WhileBusy::Steer),
+    ("interrupt", WhileBusy::Interrupt),
+    ("collect", WhileBusy::Collect),
+];
+
 fn limits(reader: &mut Reader, layer: PolicyLayer, tree: &Node) -> SomeLimits {
     let known = [
         "model_steps",
         "calls_per_turn",
         "concurrent_calls",
         "call_depth",
+        "delegation",
         "turn_timeout",
         "result_chars",
         "messages_per_reply",
@@ -234,6 +244,7 @@ fn limits(reader: &mut Reader, layer: PolicyLayer, tree: &Node) -> SomeLimits {
             "calls_per_turn" => limits.calls_per_turn = reader.count(value, &key.name),
             "concurrent_calls" => limits.concurrent_calls = reader.count(value, &key.name),
             "call_depth" => limits.call_depth = reader.count(value, &key.name),
+            "delegation" => limits.delegation = reader.number(value, &key.name),
             "turn_timeout" => limits.turn_timeout = duration(reader, value, &key.name),
             "result_chars" => limits.result_chars = reader.count(value, &key.name),
             "messages_per_reply" => limits.messages_per_reply = reader.count(value, &key.name),

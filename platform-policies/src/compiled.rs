@@ -187,6 +187,7 @@ impl Compiled {
             calls_per_turn: least.calls_per_turn.unwrap_or(d.calls_per_turn),
             concurrent_calls: least.concurrent_calls.unwrap_or(d.concurrent_calls),
             call_depth: least.call_depth.unwrap_or(d.call_depth),
+            delegation: least.delegation.unwrap_or(d.delegation),
             turn_timeout: least.turn_timeout.unwrap_or(d.turn_timeout),
             result_chars: least.result_chars.unwrap_or(d.result_chars),
             messages_per_reply: least.messages_per_reply.unwrap_or(d.messages_per_reply),
@@ -226,6 +227,7 @@ impl Compiled {
             to.mentions = from.mentions.unwrap_or(to.mentions);
             to.locale = from.locale.unwrap_or(to.locale);
             manner.sessions = block.sessions.unwrap_or(manner.sessions);
+            manner.while_busy = block.while_busy.unwrap_or(manner.while_busy);
         }
         manner
     }

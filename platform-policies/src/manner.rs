@@ -12,6 +12,8 @@ pub struct Limits {
     pub calls_per_turn: u32,
     pub concurrent_calls: u32,
     pub call_depth: u32,
+    /// How many levels deep a language model may hand tasks on; not at all unless a rule says so.
+    pub delegation: u32,
     pub turn_timeout: Duration,
     pub result_chars: u32,
     pub messages_per_reply: u32,
@@ -28,6 +30,7 @@ impl Default for Limits {
             calls_per_turn: 32,
             concurrent_calls: 8,
             call_depth: 4,
+            delegation: 0,
             turn_timeout: Duration::from_secs(300),
             result_chars: 24_000,
             messages_per_reply: 5,
@@ -51,6 +54,21 @@ pub struct Manner {
     pub gating: Gating,
     pub replies: Replies,
     pub sessions: Sessions,
+    pub while_busy: WhileBusy,
+}
+
+/// What becomes of what a person says in their own words while a turn of theirs runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhileBusy {
+    /// It waits for its turn.
+    #[default]
+    Queue,
+    /// The model that works is told of it at its next step.
+    Steer,
+    /// It ends the turn that runs.
+    Interrupt,
+    /// All that waits becomes one turn.
+    Collect,
 }
 
 /// Whose memory a session is, where several people speak.

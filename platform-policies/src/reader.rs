@@ -148,6 +148,11 @@ impl Reader {
         }
     }
 
+    /// As [`Reader::count`], or none at all.
+    pub fn number(&mut self, tree: &Node, what: &str) -> Option<u32> {
+        if tree.value().as_u64() == Some(0) { Some(0) } else { self.count(tree, what) }
+    }
+
     /// One of a closed list of words.
     pub fn word<T: Copy>(&mut self, tree: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
         if let Some(given) = written(tree) {

@@ -6,7 +6,7 @@ use contract::{Caller, Finding, Locale, Platform, records::By};
 
 use crate::{
     Deliver, ExecutionMode, PolicyLayer, Rule, ToolFacts,
-    manner::{Detail, Gate, Mentions, Sessions},
+    manner::{Detail, Gate, Mentions, Sessions, WhileBusy},
     when::When,
 };
 
@@ -129,6 +129,7 @@ pub(crate) struct Block {
     pub gating: SomeGating,
     pub replies: SomeReplies,
     pub sessions: Option<Sessions>,
+    pub while_busy: Option<WhileBusy>,
     /// What a language model is told of itself.
     pub prompt: Option<std::sync::Arc<str>>,
 }
@@ -149,6 +150,7 @@ impl Block {
             gating: SomeGating::default(),
             replies: SomeReplies::default(),
             sessions: None,
+            while_busy: None,
             prompt: None,
         }
     }
@@ -161,6 +163,7 @@ pub(crate) struct SomeLimits {
     pub calls_per_turn: Option<u32>,
     pub concurrent_calls: Option<u32>,
     pub call_depth: Option<u32>,
+    pub delegation: Option<u32>,
     pub turn_timeout: Option<std::time::Duration>,
     pub result_chars: Option<u32>,
     pub messages_per_reply: Option<u32>,
@@ -180,6 +183,7 @@ impl SomeLimits {
         least(&mut self.calls_per_turn, other.calls_per_turn);
         least(&mut self.concurrent_calls, other.concurrent_calls);
         least(&mut self.call_depth, other.call_depth);
+        least(&mut self.delegation, other.delegation);
         least(&mut self.turn_timeout, other.turn_timeout);
         least(&mut self.result_chars, other.result_chars);
         least(&mut self.messages_per_reply, other.messages_per_reply);

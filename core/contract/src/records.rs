@@ -167,6 +167,16 @@ pub struct ModelStep {
     pub usage: Usage,
 }
 
+impl ModelStep {
+    /// The step's own place: `2` for the turn's second step, `2.1.1` for the first of a call that has steps of its own.
+    pub fn path(&self) -> CallPath {
+        let parts = self.calls.first().map_or(&[][..], |call| call.path.parts());
+        let above = parts.split_last().map_or(&[][..], |(_, above)| above);
+        let (first, rest) = above.split_first().unwrap_or((&0, &[]));
+        rest.iter().fold(CallPath::step(*first), |path, part| path.child(*part))
+    }
+}
+
 /// Where a turn stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -47,23 +47,34 @@ pub const MODEL_ERROR_MAX: usize = 2_000;
 
 /// Text of others as a model is shown it: without framing, of at most [`MODEL_ERROR_MAX`] characters.
 pub fn for_model(text: &str) -> String {
-    // Cut first, since taking nested framing apart costs more than the text is long; once more, since a cut may leave
-    // the beginning of a tag.
+    // Cut before, so that a large text costs no more than a small one; once more, since a cut may leave the beginning of
+    // a tag.
     let cleaned = clean_framing(&cut(text, 4 * MODEL_ERROR_MAX));
     clean_framing(&cut(&cleaned, MODEL_ERROR_MAX))
 }
 
 /// Removes what could pass for framing (role and tool tags with or without attributes, fences, CDATA) until
 /// nothing of it is left, so that nested tags cannot reassemble.
+///
+/// From the end to the beginning: what stands behind a mark is clean when the mark is looked at, so that one pass is
+/// enough, however deep tags are nested.
 pub fn clean_framing(text: &str) -> String {
-    let mut current = text.to_owned();
-    loop {
-        let next = clean_once(&current);
-        if next.len() == current.len() {
-            return next;
-        }
-        current = next;
+    let bytes = text.as_bytes();
+    let is_mark = |byte: &u8| matches!(byte, b'<' | b'`' | b']');
+    let Some(first) = bytes.iter().position(is_mark) else { return text.to_owned() };
+    // Filled from its end; what is clean begins at `start`.
+    let mut clean = vec![0; bytes.len()];
+    let (mut start, mut rest) = (bytes.len(), bytes.len());
+    while let Some(at) = bytes[first..rest].iter().rposition(is_mark).map(|at| first + at) {
+        let piece = &bytes[at..rest];
+        clean[start - piece.len()..start].copy_from_slice(piece);
+        start -= piece.len();
+        start += framing_len(&clean[start..]).unwrap_or(0);
+        rest = at;
     }
+    start -= rest;
+    clean[start..start + rest].copy_from_slice(&bytes[..rest]);
+    String::from_utf8(clean.split_off(start)).expect("only whole characters are left out")
 }
 
 const FRAMING: [&str; 22] = [
@@ -91,41 +102,32 @@ const FRAMING: [&str; 22] = [
     "|",
 ];
 
-fn clean_once(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['<', '`', ']']) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match framing_len(rest) {
-            Some(len) => rest = &rest[len..],
-            None => {
-                let len = rest.chars().next().map_or(0, char::len_utf8);
-                out.push_str(&rest[..len]);
-                rest = &rest[len..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
 /// The length of the framing that `text` begins with, if it does.
-fn framing_len(text: &str) -> Option<usize> {
-    for mark in ["```", "<![CDATA[", "]]>"] {
+fn framing_len(text: &[u8]) -> Option<usize> {
+    for mark in [&b"```"[..], b"<![CDATA[", b"]]>"] {
         if text.get(..mark.len()).is_some_and(|head| head.eq_ignore_ascii_case(mark)) {
             return Some(mark.len());
         }
     }
-    let inner = text.strip_prefix('<')?;
-    let name = inner.trim_start_matches(['/', ' ', '\t', '\n', '\r']);
-    let space = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
-    let name = name[space..].strip_prefix(':').unwrap_or(name);
+    let inner = text.strip_prefix(b"<")?;
+    let name = skip(inner, |byte| matches!(byte, b'/' | b' ' | b'\t' | b'\n' | b'\r'));
+    let name = skip(name, |byte| byte.is_ascii_alphanumeric()).strip_prefix(b":").unwrap_or(name);
     let is_framing = FRAMING.iter().any(|tag| {
-        name.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag))
-            && name[tag.len()..].chars().next().is_none_or(|c| *tag == "|" || !(c.is_alphanumeric() || c == '_'))
+        let behind = name.get(tag.len()..).unwrap_or_default();
+        name.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag.as_bytes()))
+            && (*tag == "|" || !begins_in_a_word(behind))
     });
-    is_framing.then(|| text.find('>').map_or(text.len(), |end| end + 1))
+    is_framing.then(|| text.iter().position(|byte| *byte == b'>').map_or(text.len(), |end| end + 1))
+}
+
+fn skip(text: &[u8], is_skipped: impl Fn(u8) -> bool) -> &[u8] {
+    &text[text.iter().position(|byte| !is_skipped(*byte)).unwrap_or(text.len())..]
+}
+
+fn begins_in_a_word(text: &[u8]) -> bool {
+    const CHAR_MAX: usize = 4;
+    let first = text[..text.len().min(CHAR_MAX)].utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    first.is_some_and(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// A time with its unit: `500ms`, `30s`, `2m`, `1h`, `7d`; never nothing.
@@ -205,6 +207,14 @@ mod tests {
             assert!(shown.chars().count() <= MODEL_ERROR_MAX);
             assert_eq!(clean_framing(&shown), shown);
         }
+    }
+
+    #[test]
+    fn tags_nested_a_hundred_thousand_deep_are_taken_apart_in_one_pass() {
+        let nested = format!("a{}{}z", "<sys".repeat(100_000), "tem>".repeat(100_000));
+        assert_eq!(clean_framing(&nested), "az");
+        assert_eq!(clean_framing("<sys<toolé>tem>x"), "<sys<toolé>tem>x");
+        assert_eq!(clean_framing("é<systemé>`` `````ß<system"), "é<systemé>`` ``ß");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use policies::ExecutionMode;
 use crate::{
     approval,
     call::{Admission, Parent, Ready, TurnCx, not_started},
+    delegate,
     planner::Planned,
 };
 
@@ -25,7 +26,7 @@ pub(crate) async fn run(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: V
 
 async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Planned>) -> Vec<Outcome> {
     let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(planned.len());
-    let (mut ready, mut asks) = (Vec::new(), Vec::new());
+    let (mut ready, mut asks, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
     // Whoever made the calls waits for them.
     let _resting = called_by(parent).map(|call| cx.waits.rest(call));
     for (n, planned) in planned.into_iter().enumerate() {
@@ -39,6 +40,10 @@ async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Pla
                 outcomes.push(None);
                 asks.push((n, call));
             }
+            Admission::Delegates(task) => {
+                outcomes.push(None);
+                tasks.push((n, task));
+            }
         }
     }
     let journaled = start(cx, ready.iter().map(|(_, call)| &**call)).await;
@@ -48,9 +53,11 @@ async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Pla
         async move { (n, run_or_refuse(cx, *call, journaled).await) }
     });
     let running = stream::iter(runs).buffer_unordered(at_once);
-    // What waits for people holds nobody's place.
+    // What waits for people holds nobody's place, and what a task calls has places of its own.
     let waiting = asked(cx, parent, asks);
-    let mut ending = pin!(stream::select(running, waiting));
+    let tasks = tasks.into_iter().map(|(n, task)| async move { (n, delegate::run(cx, *task).await) });
+    let tasks = stream::iter(tasks).buffer_unordered(at_once);
+    let mut ending = pin!(stream::select(stream::select(running, tasks), waiting));
     while let Some((n, outcome)) = ending.next().await {
         outcomes[n] = Some(outcome);
     }
@@ -72,6 +79,7 @@ async fn sequential(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<P
                 let journaled = start(cx, std::iter::once(&*call)).await;
                 run_or_refuse(cx, *call, &journaled).await
             }
+            Admission::Delegates(task) => delegate::run(cx, *task).await,
             Admission::Asks(call) => {
                 let mut ending = pin!(asked(cx, parent, vec![(0, call)]));
                 let (_, outcome) = ending.next().await.expect("a call that is asked about has its outcome");

@@ -2,6 +2,8 @@
 
 mod ended;
 mod host;
+mod own;
+mod parent;
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -14,17 +16,21 @@ use contract::{
     records::{Change, ChangeError, Delivery, DeliveryState, End, Entry, Exact, ModelStep},
     seams::Fence,
 };
-use policies::{Need, Rights};
+use policies::Need;
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tools::{Permitted, RunCx, spec::EndpointSpec};
 
-use ended::Begun;
+pub(crate) use ended::Begun;
 use host::TurnHost;
+use own::Own;
+pub(crate) use parent::Parent;
 
 use crate::{
     approval::{Asks, Waits},
+    bridge,
+    delegate::{Delegated, Steps},
     delivery::Settling,
     gateway::Inner,
     model::Usage,
@@ -55,6 +61,8 @@ pub(crate) struct TurnCx {
     pub cancel: CancellationToken,
     pub deadline: Instant,
     pub live: Arc<LiveTurn>,
+    /// What a model planned in earlier lives for tasks that it handed on.
+    pub plan: Vec<ModelStep>,
     /// What earlier lives started.
     pub journal: Vec<Entry>,
     /// Messages to other conversations that earlier lives stored, by their numbers.
@@ -63,6 +71,7 @@ pub(crate) struct TurnCx {
     pub fence: Option<Fence>,
     pub progress: Progress,
     pub calls: AtomicU32,
+    pub steps: Steps,
     pub nodes: AtomicU32,
     /// Ends that could not be written yet; they go along with the finish.
     pub unwritten: Mutex<Vec<Change>>,
@@ -86,28 +95,13 @@ pub(crate) fn places(limits: &policies::Limits) -> Arc<Semaphore> {
     Arc::new(Semaphore::new(limits.concurrent_calls.max(1) as usize))
 }
 
-/// What a call hangs under: the call that makes it, or the step in which a model chose it.
-#[derive(Clone, Copy)]
-pub(crate) struct Parent<'a> {
-    pub call: CallId,
-    /// Those of the call that makes it; a child has none that it lacks.
-    pub rights: Option<&'a Rights>,
-    /// It, or a call that it is a child of, has one of the turn's places; its children run within that.
-    pub has_place: bool,
-}
-
-impl Parent<'_> {
-    /// A model's step: its calls are the turn's own.
-    pub fn step(node: CallId) -> Self {
-        Self { call: node, rights: None, has_place: false }
-    }
-}
-
 /// What came of asking for a call.
 pub(crate) enum Admission {
     Ready(Box<Ready>),
     /// People have to say yes first.
     Asks(Box<Asks>),
+    /// It is a task that a model hands on.
+    Delegates(Box<Delegated>),
     Ended(Box<Outcome>),
 }
 
@@ -119,6 +113,7 @@ pub(crate) struct Ready {
     /// For the journal; nothing for a repeatable call.
     pub entry: Option<Entry>,
     within_place: bool,
+    delegations: u32,
 }
 
 /// What may become of a call that is permitted and whose arguments are well.
@@ -130,18 +125,24 @@ enum Fit {
 impl TurnCx {
     /// Resolve, permit, read, coerce, validate. What ends here has its node already.
     pub fn admit(&self, parent: Option<Parent<'_>>, planned: Planned) -> Admission {
+        let step = parent.filter(|parent| parent.is_step);
+        let (planned, through) = if step.is_some() { bridge::unwrapped(planned) } else { (planned, None) };
         let Planned { call, unreadable } = planned;
         let mut node = self.node(&call, parent);
+        node.marks.extend(through);
         if let Some(outcome) = self.journaled(&call, &mut node) {
             return Admission::Ended(Box::new(outcome));
         }
-        let permitted =
-            self.within_limits(&call.path).and_then(|()| self.permit(parent, &call.tool)).and_then(|permit| {
-                match unreadable {
-                    Some(failure) => Err(failure),
-                    None => self.prepare(permit, call.args.clone(), &call.path),
-                }
-            });
+        if let Some((own, parent)) = step.and_then(|p| Some((Own::of(&call.tool, p, self.limits.delegation)?, p))) {
+            return self.admit_own(own, parent, call, node, unreadable);
+        }
+        let permit = self
+            .within_limits(&call.path, parent.map_or(0, |parent| parent.delegations))
+            .and_then(|()| self.permit(parent, &call.tool));
+        let permitted = permit.and_then(|permit| match unreadable {
+            Some(failure) => Err(failure),
+            None => self.prepare(permit, call.args.clone(), &call.path),
+        });
         match permitted {
             Ok(Fit::Runs(permitted)) => {
                 let ready = self.ready(parent, permitted, node);
@@ -191,11 +192,11 @@ impl TurnCx {
         node
     }
 
-    fn within_limits(&self, path: &CallPath) -> Result<(), Failure> {
+    fn within_limits(&self, path: &CallPath, delegations: u32) -> Result<(), Failure> {
         if self.cancel.is_cancelled() {
             return Err(not_started("stopped before it started"));
         }
-        if path.depth() > self.limits.call_depth as usize {
+        if path.depth() > (self.limits.call_depth + delegations) as usize {
             return Err(Failure::new(Code::LimitReached, "calls are nested too deep"));
         }
         let most = self.limits.calls_per_turn;
@@ -211,7 +212,9 @@ impl TurnCx {
         let (mounted, within) = (self.here.mounted.as_ref(), parent.and_then(|p| p.rights));
         policies::permit_in(turns, current, &self.caller, tool, mounted, within).map_err(|refusal| {
             let view = now.policies.view_in(&self.caller, mounted);
-            refusal.to_failure(tool, &now.tools.nearest(tool, &view))
+            let mut near = now.tools.nearest(tool, &view);
+            near.retain(|near| within.is_none_or(|within| within.allows(near)));
+            refusal.to_failure(tool, &near)
         })
     }
 
@@ -259,7 +262,9 @@ impl TurnCx {
             at_ms: now_ms(),
             end: None,
         });
-        Ready { permitted, node, key, entry, within_place: parent.is_some_and(|p| p.has_place) }
+        let within_place = parent.is_some_and(|parent| parent.has_place);
+        let delegations = parent.map_or(0, |parent| parent.delegations);
+        Ready { permitted, node, key, entry, within_place, delegations }
     }
 
     /// What an earlier life of the turn knows of the call: its stored end, or that it was under way.
@@ -329,7 +334,7 @@ impl TurnCx {
 
     /// Runs a call that may run. Always gives its one outcome.
     pub async fn run(self: &Arc<Self>, ready: Ready) -> Outcome {
-        let Ready { permitted, mut node, key, entry, within_place } = ready;
+        let Ready { permitted, mut node, key, entry, within_place, delegations } = ready;
         let _working = self.waits.work();
         node.started_us = now_us();
         self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
@@ -344,6 +349,7 @@ impl TurnCx {
             tool: node.tool.clone(),
             rights: permitted.rights().clone(),
             has_place: within_place || !waits_for_others,
+            delegations,
             children: AtomicU32::new(0),
             posts: AtomicU32::new(0),
         };
@@ -375,7 +381,11 @@ impl TurnCx {
     }
 
     async fn journal_end(&self, path: CallPath, result: &Result<Value, Failure>) {
-        let change = Change::Ended { path, end: end_of(result) };
+        self.keep_end(Change::Ended { path, end: end_of(result) }).await;
+    }
+
+    /// Writes that something ended; what cannot be written goes along with the finish.
+    pub async fn keep_end(&self, change: Change) {
         if self.change(std::slice::from_ref(&change)).await.is_err() {
             self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(change);
         }

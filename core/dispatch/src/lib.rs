@@ -8,11 +8,13 @@
 
 mod approval;
 mod batch;
+mod bridge;
 mod brought;
 mod builtin;
 mod call;
 mod catalog;
 pub mod commands;
+mod delegate;
 mod delivery;
 mod gate;
 mod gateway;

@@ -15,6 +15,7 @@ use crate::{
     builtin::Desk,
     call::TurnCx,
     commands::{self, Command},
+    delegate::Under,
     reason::Thread,
     say, show,
     snapshot::{Snapshot, ToolList},
@@ -32,13 +33,27 @@ pub(crate) struct TurnView<'a> {
     pub plan: &'a [ModelStep],
     /// How each call of each step ended, in the order of the calls.
     pub steps: &'a [Vec<Outcome>],
+    /// The call whose steps these are, where a task was handed on.
+    pub under: Option<&'a Under>,
 }
 
 impl TurnView<'_> {
     /// The tools of the one who asks, in this session.
     pub fn list(&self) -> Arc<ToolList> {
-        self.snapshot.list_in(self.caller, self.cx.here.mounted.as_ref())
+        let within = self.under.map(|under| &under.rights).or(self.cx.here.mounted.as_ref());
+        self.snapshot.list_in(self.caller, within)
     }
+
+    /// The place of the step that comes next.
+    pub fn place(&self) -> CallPath {
+        place(self.under, self.plan.len() + 1)
+    }
+}
+
+/// The place of a step: of the turn, or of a call that has steps of its own.
+pub(crate) fn place(under: Option<&Under>, step: usize) -> CallPath {
+    let step = u32::try_from(step).unwrap_or(u32::MAX);
+    under.map_or_else(|| CallPath::step(step), |under| under.path.child(step))
 }
 
 /// A call as planned; one that cannot be read is refused with `unreadable`, after it was permitted.

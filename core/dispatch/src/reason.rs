@@ -31,6 +31,7 @@ use crate::{
 };
 use judge::Why;
 
+pub(crate) use budget::json as json_tokens;
 pub(crate) use kept::kept;
 pub(crate) use spent::Spending;
 pub use spent::Spent;
@@ -51,7 +52,7 @@ pub(crate) struct Reasoner {
 #[async_trait]
 impl Planner for Reasoner {
     async fn next(&self, turn: &TurnView<'_>, thread: &mut Thread) -> Result<Step, Failure> {
-        if !self.is_said(turn) {
+        if turn.under.is_none() && !self.is_said(turn) {
             return self.commands.next(turn, thread).await;
         }
         let step = tokio::select! {
@@ -62,7 +63,11 @@ impl Planner for Reasoner {
             }
             step = self.step(turn, thread) => step,
         };
-        Ok(step.unwrap_or_else(|failure| Step::Answer(ended::without_answer(turn, &failure))))
+        match step {
+            // Nobody but the model that handed the task on is told.
+            Err(failure) if turn.under.is_none() => Ok(Step::Answer(ended::without_answer(turn, &failure))),
+            step => step,
+        }
     }
 }
 
@@ -76,9 +81,11 @@ impl Reasoner {
     async fn step(&self, turn: &TurnView<'_>, thread: &mut Thread) -> Result<Step, Failure> {
         thread.begin(turn, &self.model.about()).await;
         thread.absorb(turn);
-        let is_last = turn.plan.len() + 1 >= turn.cx.limits.model_steps as usize;
-        match thread.verdict().or(is_last.then_some(Why::Steps)) {
-            Some(why) => self.last(turn, thread, &why).await,
+        match thread.verdict().or_else(|| (!turn.cx.steps.take()).then_some(Why::Steps)) {
+            Some(why) => {
+                turn.under.inspect(|under| under.has_last_word());
+                self.last(turn, thread, &why).await
+            }
             None => self.ask(turn, thread).await,
         }
     }
@@ -133,7 +140,7 @@ impl Reasoner {
         let Some(prompt) = prompt else {
             return Err(Failure::fatal(Code::Internal, "the model was asked before there was anything to ask"));
         };
-        think::step(turn.cx, &*self.model, &prompt, turn.plan.len() + 1).await
+        think::step(turn, &*self.model, &prompt).await
     }
 }
 
@@ -169,10 +176,10 @@ fn decided(turn: &TurnView<'_>, answer: Answer, node: CallId) -> Step {
     if answer.calls.is_empty() || answer.stopped == Stopped::Filtered {
         return Step::Answer(said(turn, answer));
     }
-    let number = u32::try_from(turn.plan.len() + 1).unwrap_or(u32::MAX);
+    let place = turn.place();
     let calls = answer.calls.into_iter().take(CALLS_MAX).zip(1..);
     let step = ModelStep {
-        calls: calls.map(|(asked, n)| call(asked, CallPath::top(number, n))).collect(),
+        calls: calls.map(|(asked, n)| call(asked, place.child(n))).collect(),
         said: answer.text,
         carried: answer.carried,
         model: answer.model,

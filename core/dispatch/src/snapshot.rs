@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use contract::{Caller, Digest, Locale, Menu, MenuItem, Message};
@@ -10,7 +10,12 @@ use policies::{Compiled, Rights, ToolSet};
 use serde_json::{Value, json};
 use tools::Tool;
 
-use crate::commands::{BUILTINS, parameters_of_builtin};
+use crate::{
+    bridge::{self, Index},
+    commands::{BUILTINS, parameters_of_builtin},
+    delegate,
+    reason::json_tokens,
+};
 
 /// Most lists that a snapshot keeps.
 const LISTS_MAX: usize = 1_000;
@@ -21,6 +26,8 @@ pub struct Snapshot {
     pub policies: Arc<Compiled>,
     pub generation: u64,
     lists: Mutex<HashMap<ToolSet, Arc<ToolList>>>,
+    /// Made when it is first asked for.
+    index: OnceLock<Index>,
 }
 
 /// The tools of one view, as they are shown; made once per resulting set.
@@ -28,15 +35,29 @@ pub struct ToolList {
     pub set: ToolSet,
     /// Sorted by name.
     pub tools: Vec<Arc<Tool>>,
-    /// Exactly the list that a model is sent.
+    /// Each as a model is told of it: the list that one is sent whose window has room for it.
     pub described: Arc<Value>,
     pub menu: Arc<Menu>,
+    offers: [OnceLock<Offer>; 4],
+}
+
+/// What a model is sent of a list of tools.
+pub(crate) struct Offer {
+    /// `[{name, description, parameters}]`, sorted by name; those of the loop itself among them.
+    pub described: Arc<Value>,
+    /// What that takes of a window.
+    pub tokens: u64,
 }
 
 impl Snapshot {
     /// `policies` must be compiled from the facts of `tools`.
     pub fn new(tools: Arc<tools::Snapshot>, policies: Arc<Compiled>, generation: u64) -> Self {
-        Self { tools, policies, generation, lists: Mutex::default() }
+        Self { tools, policies, generation, lists: Mutex::default(), index: OnceLock::new() }
+    }
+
+    /// Finds tools by words.
+    pub(crate) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(self.tools.tools()))
     }
 
     /// What the caller may see. Nothing that does I/O runs here.
@@ -86,9 +107,34 @@ impl Snapshot {
 impl ToolList {
     fn new(all: &tools::Snapshot, set: ToolSet) -> Self {
         let tools: Vec<_> = set.iter().filter_map(|ix| all.tools().get(ix).cloned()).collect();
-        let described = Value::Array(tools.iter().map(|t| (*t.described()).clone()).collect());
+        let described = Value::Array(tools.iter().map(|tool| bridge::shown(tool)).collect());
         let menu = Arc::new(menu(&tools));
-        Self { set, tools, described: Arc::new(described), menu }
+        Self { set, tools, described: Arc::new(described), menu, offers: Default::default() }
+    }
+
+    /// What a model with this window is sent: all tools, or where they are too many the pinned ones and those by which the
+    /// others are found.
+    pub(crate) fn offer(&self, context_tokens: u32, delegates: bool) -> &Offer {
+        let [plain, ..] = &self.offers;
+        let all = plain.get_or_init(|| Offer::of(self.described.clone()));
+        let is_bridged = bridge::is_needed(all.tokens, context_tokens);
+        self.offers[usize::from(is_bridged) * 2 + usize::from(delegates)].get_or_init(|| {
+            let mut own = if is_bridged { bridge::described().to_vec() } else { Vec::new() };
+            own.extend(delegates.then(delegate::described));
+            let listed = self.tools.iter().filter(|tool| !is_bridged || tool.spec.pinned);
+            // The loop's own is the one that answers to its name.
+            let listed = listed.filter(|tool| own.iter().all(|own| own["name"] != *tool.name));
+            let mut all: Vec<Value> = listed.map(|tool| bridge::shown(tool)).collect();
+            all.extend(own.iter().cloned());
+            all.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
+            Offer::of(Arc::new(Value::Array(all)))
+        })
+    }
+}
+
+impl Offer {
+    fn of(described: Arc<Value>) -> Self {
+        Self { tokens: json_tokens(&described), described }
     }
 }
 

@@ -1,5 +1,7 @@
 //! One turn, from its record to its stored reply: plan, run, say.
 
+mod steps;
+
 use std::{
     panic::AssertUnwindSafe,
     pin::pin,
@@ -8,8 +10,8 @@ use std::{
 };
 
 use contract::{
-    CallId, Caller, Code, Failure, Node, NodeKind, Notice, Outcome, Place, Reply, SessionKey, State,
-    records::{Change, ChangeError, DeliveryState, ModelStep, Record, TurnLine, TurnState},
+    CallId, Caller, Code, Failure, Node, NodeKind, Notice, Place, Reply, SessionKey, State,
+    records::{Change, ChangeError, DeliveryState, Record, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
 };
@@ -20,17 +22,18 @@ use tracing::{info, warn};
 
 use crate::{
     approval::{self, Waits},
-    batch,
-    call::{Parent, TurnCx, new_delivery, places},
+    call::{TurnCx, new_delivery, places},
+    delegate::Steps,
     delivery::{self, Settling},
     gateway::Inner,
     model::Usage,
-    planner::{Step, TurnView},
     progress::Progress,
-    reason::{self, Thread},
+    reason,
     session::{self, Here},
     show,
 };
+
+pub(crate) use steps::planned;
 
 /// A turn in whose lives the process died this often is answered `crashed`, unrun.
 const LIVES_MAX: u32 = 3;
@@ -157,6 +160,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         address: Some(record.message.address.clone()),
         deadline: Instant::now() + limits.turn_timeout,
         places: places(&limits),
+        steps: Steps::of(&limits),
         usage: Mutex::default(),
         limits,
         locale: snapshot.locale(&record.message, &record.caller),
@@ -164,6 +168,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         life: record.lives,
         cancel,
         live: inner.tracer.begin(record.id),
+        plan: record.plan.iter().filter(|step| !steps::is_turns(step)).cloned().collect(),
         journal: record.journal.clone(),
         posted: record.deliveries.iter().map(|d| d.n).filter(|n| *n != 0).collect(),
         fence: Some(fence),
@@ -232,57 +237,9 @@ async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Option<Reply
 
 async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
     let (mut plan, mut steps) = (Vec::new(), Vec::new());
-    let planned = planned(cx, record, &mut plan, &mut steps).await;
+    let planned = planned(cx, record, None, &mut plan, &mut steps).await;
     reason::kept(&plan, &steps).for_each(|step| cx.here.did(step));
     planned.unwrap_or_else(|failure| failure_reply(cx, &failure))
-}
-
-/// Asks the planner and runs the calls, step by step, until there is an answer.
-async fn planned(
-    cx: &Arc<TurnCx>,
-    record: &Record,
-    plan: &mut Vec<ModelStep>,
-    steps: &mut Vec<Vec<Outcome>>,
-) -> Result<Reply, Failure> {
-    let planner = cx.inner.planner.clone();
-    let mut thread = Thread::default();
-    // What an earlier life planned is gone on with: the model is not asked again.
-    for (step, n) in record.plan.iter().zip(1..) {
-        let node = reason::planned_before(cx, step, n);
-        steps.push(wishes(cx, &mut thread, step, node).await);
-        plan.push(step.clone());
-    }
-    loop {
-        let (snapshot, caller, locale) = (&cx.snapshot, &cx.caller, cx.locale);
-        let view = TurnView { cx, record, caller, snapshot, locale, plan, steps };
-        match in_time(cx, planner.next(&view, &mut thread)).await? {
-            Step::Answer(reply) => return Ok(reply),
-            Step::Calls(calls) => steps.push(batch::run(cx, None, calls).await),
-            Step::Wishes(step, node) => {
-                cx.plan(&step).await?;
-                steps.push(wishes(cx, &mut thread, &step, node).await);
-                plan.push(step);
-            }
-        }
-    }
-}
-
-/// Runs the calls of a model's step.
-async fn wishes(cx: &Arc<TurnCx>, thread: &mut Thread, step: &ModelStep, node: CallId) -> Vec<Outcome> {
-    cx.waits.says(&step.said);
-    let outcomes = batch::run(cx, Some(Parent::step(node)), thread.planned(step)).await;
-    thread.ended(step, &outcomes);
-    outcomes
-}
-
-/// A planner that does not answer is left when the turn is stopped or its time is over.
-async fn in_time(cx: &TurnCx, planning: impl Future<Output = Result<Step, Failure>>) -> Result<Step, Failure> {
-    tokio::select! {
-        biased;
-        step = planning => step,
-        () = cx.cancel.cancelled() => Err(Failure::new(Code::Cancelled, "stopped, as you asked")),
-        () = tokio::time::sleep_until(cx.deadline) => Err(Failure::new(Code::Timeout, "the time for this message is over")),
-    }
 }
 
 /// Calls that an earlier life began and never ended stay readable in the tree. Behind: the turn does not wait for it.

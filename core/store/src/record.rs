@@ -1,10 +1,10 @@
 //! A turn's record as both stores keep it: small named parts, so that a change writes only what it changes.
 //!
-//! `h` who, where and whence · `m` what was said · `p:<step>` plans · `j:<path>` and `e:<path>` starts and ends of the
+//! `h` who, where and whence · `m` what was said · `p:<path of the step>` plans · `j:<path>` and `e:<path>` starts and ends of the
 //! journal · `w` what is waited for · `y` the reply · `d:<n>` deliveries · `r:<n>` what they say, when it is their own.
 
 use contract::{
-    Call, CallPath, Caller, FileRef, Kind, Message, Opaque, Quote, Reply, Sender, SessionKey, StoreDown, TurnId,
+    CallPath, Caller, FileRef, Kind, Message, Opaque, Quote, Reply, Sender, SessionKey, StoreDown, TurnId,
     records::{
         Approval, ApprovalState, Change, Delivery, DeliveryState, End, Entry, ModelStep, Parked, Person, Record,
         TurnState,
@@ -156,7 +156,8 @@ pub fn approval_of(fixed: &[u8], number: u8, detail: &[u8]) -> Result<Approval, 
 fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
     match change {
         Change::Life => ops.push(Op::Life),
-        Change::Planned(step) => ops.push(Op::Set(format!("p:{}", step_of(&step.calls)), pack(step)?)),
+        // Named by its step, so that writing it twice leaves one.
+        Change::Planned(step) => ops.push(Op::Set(format!("p:{}", step.path()), pack(step)?)),
         Change::Started(entries) => {
             for entry in entries {
                 ops.push(Op::Set(format!("j:{}", entry.path), pack(&Entry { end: None, ..entry.clone() })?));
@@ -200,11 +201,6 @@ fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
         }
     }
     Ok(())
-}
-
-/// A plan is named by its step, so that writing it twice leaves one.
-fn step_of(calls: &[Call]) -> u32 {
-    calls.first().and_then(|call| call.path.parts().first().copied()).unwrap_or(0)
 }
 
 fn put_delivery(delivery: &Delivery, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
@@ -288,7 +284,7 @@ impl Row {
 /// Parts that are put together when all are there.
 #[derive(Default)]
 struct Read {
-    plans: Vec<(u32, ModelStep)>,
+    plans: Vec<ModelStep>,
     ends: Vec<(CallPath, End)>,
     replies: Vec<(u32, Reply)>,
 }
@@ -302,7 +298,7 @@ impl Read {
                 record.message.files = said.files;
                 record.message.quote = said.quote;
             }
-            ("p", step) => self.plans.push((number(step)?, unpack("plan", bytes)?)),
+            ("p", _) => self.plans.push(unpack("plan", bytes)?),
             ("j", _) => record.journal.push(unpack("start of a call", bytes)?),
             ("e", path) => {
                 let path = CallPath::try_from(path.to_owned())
@@ -323,8 +319,8 @@ impl Read {
     }
 
     fn finish(mut self, record: &mut Record) {
-        self.plans.sort_by_key(|(step, _)| *step);
-        record.plan = self.plans.into_iter().map(|(_, step)| step).collect();
+        self.plans.sort_by_key(ModelStep::path);
+        record.plan = self.plans;
         record.journal.sort_by(|a, b| a.path.cmp(&b.path));
         for (path, end) in self.ends {
             if let Some(entry) = record.journal.iter_mut().find(|entry| entry.path == path) {

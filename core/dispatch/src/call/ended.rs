@@ -12,7 +12,7 @@ use super::TurnCx;
 use crate::{summary::summary, turn::now_us};
 
 /// A call under way. One that is dropped, because the call that made it was stopped or late, ends in its tree too.
-pub(super) struct Begun<'a> {
+pub(crate) struct Begun<'a> {
     cx: &'a TurnCx,
     /// Nothing once it has ended.
     of: Option<(CallPath, Node)>,
@@ -36,6 +36,13 @@ impl<'a> Begun<'a> {
             report.request.for_operator().clone_into(&mut node.detail);
         }
         self.result = report.result.map_err(|failure| dated(failure, self.repeatable, node.started_us));
+    }
+
+    /// It ended in this way, and whether it may be run again without harm.
+    pub fn ended_with(&mut self, result: Result<Value, Failure>, repeatable: bool) {
+        let started_us = self.of.as_ref().map_or(0, |(_, node)| node.started_us);
+        self.result = result.map_err(|failure| dated(failure, repeatable, started_us));
+        self.repeatable = repeatable;
     }
 
     /// How it ended, for a turn that goes on later.

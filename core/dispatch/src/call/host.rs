@@ -22,6 +22,7 @@ pub(super) struct TurnHost<'a> {
     pub tool: String,
     pub rights: Rights,
     pub has_place: bool,
+    pub delegations: u32,
     pub children: AtomicU32,
     pub posts: AtomicU32,
 }
@@ -33,7 +34,13 @@ impl tools::Host for TurnHost<'_> {
             let n = self.children.fetch_add(1, Ordering::Relaxed) + 1;
             Planned { call: Call { path: self.path.child(n), tool, args }, unreadable: None }
         });
-        let parent = Parent { call: self.call, rights: Some(&self.rights), has_place: self.has_place };
+        let parent = Parent {
+            call: self.call,
+            rights: Some(&self.rights),
+            has_place: self.has_place,
+            is_step: false,
+            delegations: self.delegations,
+        };
         batch::run(self.cx, Some(parent), planned.collect()).await
     }
 

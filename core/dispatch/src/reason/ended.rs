@@ -33,7 +33,12 @@ fn is_harmless(turn: &TurnView<'_>, outcome: &Outcome) -> bool {
     let never_ran = |failure: &Failure| {
         matches!(failure.layer(), Layer::Validation | Layer::Permission) || failure.code == Code::NotStarted
     };
-    turn.snapshot.tools.is_repeatable(&outcome.tool) || outcome.result.as_ref().is_err_and(never_ran)
+    let tools = &turn.snapshot.tools;
+    // What a task did decides whether it may be handed on again.
+    let is_known = tools.get(&outcome.tool).is_some();
+    outcome.repeatable
+        || (is_known && tools.is_repeatable(&outcome.tool))
+        || outcome.result.as_ref().is_err_and(never_ran)
 }
 
 /// Whether asking again may help.

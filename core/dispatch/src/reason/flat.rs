@@ -1,6 +1,9 @@
 //! A conversation with its calls told in words, for a step in which none can be made. Pure.
 
-use crate::model::{Answered, Image, Said};
+use crate::{
+    model::{Answered, Image, Said},
+    untrusted::{opened, quoted},
+};
 
 /// People and model take turns; results are told by people.
 pub(super) fn told(messages: &[Said]) -> Vec<Said> {
@@ -11,6 +14,7 @@ pub(super) fn told(messages: &[Said]) -> Vec<Said> {
             Said::Model(answered) => out.push(Said::Model(in_words(answered))),
             Said::Result { tool, content, failed, .. } => {
                 let how = if *failed { "failed" } else { "gave" };
+                let content = if opened(content).is_some() { content.clone() } else { quoted(tool, content) };
                 push(&mut out, format!("[{tool} {how}: {content}]"), Vec::new());
             }
         }

@@ -9,7 +9,7 @@ use crate::{
     model::{Answered, Said, Wish},
     reason::legal,
     session::{self, Memory},
-    untrusted::quoted,
+    untrusted::{self, quoted},
 };
 
 /// Begins with a person's words; each call has exactly one result. With it where each turn ends.
@@ -69,7 +69,7 @@ fn calls(item: &Item, step: &ItemStep, n: usize, said: &mut Vec<Said>) {
     let wishes = wishes.map(|(call, k)| Wish { id: id(k), tool: legal(&call.tool), args: call.args.clone() }).collect();
     said.push(Said::Model(Answered { text: step.said.clone(), calls: wishes, carried: None }));
     for (call, k) in step.calls.iter().zip(1..) {
-        let (tool, content) = (legal(&call.tool), call.result.clone());
+        let (tool, content) = (legal(&call.tool), untrusted::closed(&call.result));
         said.push(Said::Result { call: id(k), tool, content, failed: call.failed });
     }
 }

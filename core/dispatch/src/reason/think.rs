@@ -9,7 +9,9 @@ use tokio::time::{Duration, Instant};
 
 use crate::{
     call::TurnCx,
+    delegate::Under,
     model::{Answer, Draft, Model, Prompt, Stopped, Usage},
+    planner::TurnView,
     turn::now_us,
 };
 
@@ -18,19 +20,20 @@ const DRAFT_EVERY: Duration = Duration::from_millis(100);
 
 /// Asks the model once; its node is the one under which the calls of the step hang.
 pub(super) async fn step(
-    cx: &Arc<TurnCx>,
+    turn: &TurnView<'_>,
     model: &dyn Model,
     prompt: &Prompt<'_>,
-    number: usize,
 ) -> Result<(Answer, CallId), Failure> {
     let name = model.about().name;
-    let mut thinking = Thinking::begin(cx, &name, number);
-    let draft = TurnDraft { cx, shown: Mutex::default() };
+    let mut thinking = Thinking::begin(turn.cx, &name, turn.place(), turn.under);
+    // What is said in a task that was handed on is no answer to the person.
+    let draft = TurnDraft { cx: turn.under.is_none().then_some(turn.cx), shown: Mutex::default() };
     match model.step(prompt, &draft).await {
         Ok(mut answer) => {
             if answer.model.is_empty() {
                 answer.model = name.to_string();
             }
+            draft.whole(&answer.text);
             let node = thinking.answered(&answer);
             Ok((answer, node))
         }
@@ -42,28 +45,15 @@ pub(super) async fn step(
 }
 
 /// A step that an earlier life planned stands in this life's tree too, above the calls that are gone on with.
-pub(crate) fn planned_before(cx: &Arc<TurnCx>, step: &ModelStep, number: usize) -> CallId {
-    // It stands there already where the turn only waited.
-    if let Some(node) = cx.waits.ended(&path(number)) {
-        *cx.usage.lock().unwrap_or_else(PoisonError::into_inner) += step.usage;
-        return node.call;
-    }
-    let mut thinking = Thinking::begin(cx, &step.model, number);
+pub(crate) fn planned_before(cx: &Arc<TurnCx>, step: &ModelStep, under: Option<&Under>) -> CallId {
+    let mut thinking = Thinking::begin(cx, &step.model, step.path(), under);
     // One of a turn that waited for people stands there already, as it was.
-    if let Some(before) = cx.waits.ended(&place_of(number)) {
+    if let Some(before) = cx.waits.ended(&step.path()) {
         thinking.node = Some(before.clone());
     } else if let Some(node) = &mut thinking.node {
         node.marks.push("planned before the restart".into());
     }
     thinking.said(&step.said, step.usage)
-}
-
-fn place_of(step: usize) -> CallPath {
-    CallPath::step(u32::try_from(step).unwrap_or(u32::MAX))
-}
-
-fn path(number: usize) -> CallPath {
-    CallPath::step(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// A step under way. One that is dropped, because the turn was stopped or late, ends in its tree too.
@@ -74,12 +64,11 @@ struct Thinking<'a> {
 }
 
 impl<'a> Thinking<'a> {
-    fn begin(cx: &'a TurnCx, model: &str, number: usize) -> Self {
-        let path = place_of(number);
+    fn begin(cx: &'a TurnCx, model: &str, path: CallPath, under: Option<&Under>) -> Self {
         let call = cx.waits.node(&path).unwrap_or_else(|| cx.next_node());
         let mut node = Node::new(cx.id, call, NodeKind::ModelStep, now_us());
         node.path = Some(path);
-        node.parent = Some(CallId(0));
+        node.parent = Some(under.map_or(CallId(0), |under| under.node));
         model.clone_into(&mut node.tool);
         cx.inner.tracer.start(&cx.live, &Arc::new(node.clone()));
         Self { cx, call, node: Some(node) }
@@ -152,18 +141,29 @@ impl Drop for Thinking<'_> {
 
 /// Shows an answer in the making to the conversation and to whoever watches.
 struct TurnDraft<'a> {
-    cx: &'a TurnCx,
+    /// Nothing where nobody is shown it.
+    cx: Option<&'a Arc<TurnCx>>,
     shown: Mutex<Option<Instant>>,
+}
+
+impl TurnDraft<'_> {
+    /// What a step said, to its end: the last of it may have come too soon after what was shown.
+    fn whole(&self, text: &str) {
+        if let Some(cx) = self.cx.filter(|_| !text.is_empty()) {
+            cx.live.drafted(text);
+        }
+    }
 }
 
 impl Draft for TurnDraft<'_> {
     fn show(&self, text: &str) {
+        let Some(cx) = self.cx else { return };
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.is_some_and(|at| at.elapsed() < DRAFT_EVERY) {
             return;
         }
         *shown = Some(Instant::now());
-        self.cx.progress.drafted(text);
-        self.cx.live.drafted(text);
+        cx.progress.drafted(text);
+        cx.live.drafted(text);
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::{
+    bridge,
     model::{About, Answered, Prompt, Said, Wish},
     planner::{Planned, TurnView},
     reason::{
@@ -59,14 +60,18 @@ impl Thread {
         if self.begun.is_some() {
             return;
         }
-        let tools = turn.snapshot.list_in(turn.caller, turn.cx.here.mounted.as_ref()).described.clone();
+        let delegates = turn.under.map_or(0, |under| under.delegations) < turn.cx.limits.delegation;
+        let list = turn.list();
+        let offer = list.offer(about.context_tokens, delegates);
+        let tools = offer.described.clone();
         let system = system::text(turn);
-        let fixed = budget::tokens(&system) + budget::json(&tools);
+        let fixed = budget::tokens(&system) + offer.tokens;
         // What this turn's results will need is free from the beginning, so that history need not move for each of them.
         let room = budget::room(about);
         let free = (room - room / 4).saturating_sub(fixed + budget::tokens(turn.record.message.text()));
         let free = usize::try_from(free).unwrap_or(usize::MAX);
         let memory = match &turn.record.message.kind {
+            _ if turn.under.is_some() => session::Memory::default(),
             Kind::Retold { before, .. } => session::retold(before, free),
             _ => session::recall(turn.cx, free).await,
         };
@@ -82,7 +87,7 @@ impl Thread {
 
     /// A step's calls as they are to be run: none at a tool that was refused in this turn.
     pub fn planned(&self, step: &ModelStep) -> Vec<Planned> {
-        let planned = |call: &Call| match self.judged.refused(&call.tool) {
+        let planned = |call: &Call| match self.judged.refused(bridge::named(call)) {
             Some(failure) => Planned { call: call.clone(), unreadable: Some(failure.clone()) },
             None => Planned::wished(call),
         };

@@ -4,13 +4,18 @@ use contract::{Code, Failure, Outcome, State, text};
 use serde_json::{Value, json};
 use tools::budget;
 
+use crate::untrusted::{self, clean, clean_json};
+
 /// Room for what is said of a cut.
 const OF_THE_CUT: usize = 90;
 
 /// The end of a call, not cut yet.
 pub(super) struct Whole {
+    /// What was said, where it is plain text; it stands between marks.
     text: String,
-    /// What it was, where it is not plain text.
+    /// The tool that said it.
+    from: String,
+    /// What it was, where it is not plain text: no text of it can leave its quotes.
     json: Option<Value>,
     pub chars: usize,
 }
@@ -21,35 +26,37 @@ const AGAIN: &str = "the same call failed in the same way before: change the arg
 impl Whole {
     pub fn of(outcome: &Outcome, again: bool) -> Self {
         match &outcome.result {
-            Ok(Value::String(said)) => Self::text(text::clean_framing(said)),
-            Ok(value) => Self::json(clean(value)),
+            Ok(Value::String(said)) => Self::text(&outcome.tool, clean(said)),
+            Ok(value) => Self::json(clean_json(value)),
             Err(failure) => Self::json(error(failure, outcome, again)),
         }
     }
 
-    fn text(text: String) -> Self {
-        Self { chars: text.chars().count(), text, json: None }
+    fn text(from: &str, text: String) -> Self {
+        let chars = text.chars().count() + untrusted::marks(from);
+        Self { chars, text, from: from.to_owned(), json: None }
     }
 
     fn json(value: Value) -> Self {
-        Self { json: Some(value), ..Self::text(String::new()) }.written()
-    }
-
-    fn written(mut self) -> Self {
-        self.text = self.json.as_ref().map_or_else(String::new, Value::to_string);
-        self.chars = self.text.chars().count();
-        self
+        let text = value.to_string();
+        Self { chars: text.chars().count(), text, from: String::new(), json: Some(value) }
     }
 
     /// In at most so many characters.
     pub fn within(self, most: usize) -> String {
-        if self.chars <= most {
-            return self.text;
-        }
         match self.json {
+            Some(_) if self.chars <= most => self.text,
             Some(value) => cut(value, self.chars, most).to_string(),
-            None => budget::ends(&self.text, most),
+            None => marked(&self.from, &self.text, most),
         }
+    }
+}
+
+fn marked(from: &str, text: &str, most: usize) -> String {
+    let room = most.saturating_sub(untrusted::marks(from));
+    match text.chars().count() <= room {
+        true => untrusted::quoted(from, text),
+        false => untrusted::quoted(from, &budget::ends(text, room)),
     }
 }
 
@@ -58,6 +65,9 @@ pub(super) fn shorter(told: &str, most: usize) -> String {
     let chars = told.chars().count();
     if chars <= most {
         return told.to_owned();
+    }
+    if let Some((from, text)) = untrusted::opened(told) {
+        return marked(from, text, most);
     }
     match serde_json::from_str(told) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => cut(value, chars, most).to_string(),
@@ -68,7 +78,8 @@ pub(super) fn shorter(told: &str, most: usize) -> String {
 /// JSON stays JSON, and says itself that it is not whole.
 fn cut(value: Value, chars: usize, most: usize) -> Value {
     let note = format!("cut: {chars} characters in all; ask for less to see the rest");
-    let mut value = budget::fit(value, most.saturating_sub(OF_THE_CUT), &mut Vec::new());
+    // A cut may leave the beginning of a mark.
+    let mut value = clean_json(&budget::fit(value, most.saturating_sub(OF_THE_CUT), &mut Vec::new()));
     match &mut value {
         Value::Object(fields) => {
             let note = match fields.get("…").and_then(Value::as_str) {
@@ -84,7 +95,7 @@ fn cut(value: Value, chars: usize, most: usize) -> Value {
 }
 
 fn error(failure: &Failure, outcome: &Outcome, again: bool) -> Value {
-    let mut said = failure.for_model(outcome.repeatable);
+    let mut said = clean_json(&failure.for_model(outcome.repeatable));
     let error = &mut said["error"];
     if failure.code == Code::ToolUnknown {
         error["hint"] = json!(names(failure.hint.as_ref().map_or("", |hint| hint.as_str())));
@@ -107,16 +118,6 @@ fn names(hint: &str) -> String {
     match hint.starts_with("did you mean /") {
         true => text::for_model(&hint.replace(" /", " ")),
         false => "call only tools that are in your list".to_owned(),
-    }
-}
-
-/// The same without framing in its texts.
-fn clean(value: &Value) -> Value {
-    match value {
-        Value::String(said) => Value::String(text::clean_framing(said)),
-        Value::Array(items) => items.iter().map(clean).collect(),
-        Value::Object(map) => map.iter().map(|(key, value)| (text::clean_framing(key), clean(value))).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
@@ -154,7 +155,10 @@ mod tests {
     #[test]
     fn a_long_text_keeps_both_ends() {
         let cut = told(json!(format!("begin{}end", "x".repeat(4_000_000))), 2_000);
-        assert!(cut.chars().count() <= 2_000 && cut.starts_with("beginx") && cut.ends_with("xend"));
+        assert!(cut.chars().count() <= 2_000, "{}", cut.chars().count());
+        assert!(cut.starts_with("<untrusted from=\"t\">beginx") && cut.ends_with("xend</untrusted>"), "{cut}");
+        let again = shorter(&cut, 400);
+        assert!(again.chars().count() <= 400 && again.ends_with("xend</untrusted>"), "{again}");
     }
 
     #[test]

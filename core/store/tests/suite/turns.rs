@@ -149,9 +149,12 @@ pub async fn the_journal_keeps_starts_and_ends(ground: Ground) {
     let calls = vec![call(paths[0].clone(), json!({"big": u64::MAX, "null": null, "list": [[], {}]}))];
     let plan =
         ModelStep { said: "I look".into(), calls, carried: Some(json!({"signature": "abc"})), ..ModelStep::default() };
+    // A call that has steps of its own.
+    let below = planned(vec![call(CallPath::top(1, 11).child(1).child(2), json!([]))]);
     let changes = [
         Change::Planned(plan.clone()),
         Change::Planned(plan),
+        Change::Planned(below),
         Change::Started(paths.iter().cloned().map(entry).collect()),
         Change::Ended { path: paths[0].clone(), end: End::Ok(json!({"n": i64::MIN, "text": "\u{0}"})) },
         Change::Ended { path: CallPath::top(9, 9), end: End::Ok(json!(null)) },

@@ -30,6 +30,7 @@ const KEYS: &[&str] = &[
     "select",
     "full_payload_log",
     "publish",
+    "pinned",
     "override",
     "deprecated",
     "dynamic",
@@ -98,6 +99,7 @@ pub fn spec(root: &Node, found: &mut Diagnosis) -> Option<Spec> {
         publish: fields
             .choice("publish", &[("auto", Publish::Auto), ("manual", Publish::Manual)], found)
             .unwrap_or(Publish::Auto),
+        pinned: fields.flag("pinned", found).unwrap_or(false),
         overrides: fields.flag("override", found).unwrap_or(false),
         deprecated: deprecated(&fields, found),
         dynamic: dynamic(&fields, found),

@@ -52,7 +52,8 @@ fn every_documented_key_is_read() {
     assert_eq!((&*spec.name, &*spec.toolset, spec.permissions), ("order_query", "orders", vec!["read".into()]));
     assert_eq!(spec.parameters["required"], serde_json::json!(["order_id"]));
     assert_eq!(spec.returns.unwrap()["properties"]["amount"]["type"], "number");
-    let gates = (spec.platforms, spec.requires_env, spec.check, spec.publish, spec.overrides, spec.deprecated);
+    let gates =
+        (spec.platforms, spec.requires_env, spec.check, spec.publish, spec.pinned, spec.overrides, spec.deprecated);
     let answer = (spec.max_result_size_chars, spec.select, spec.full_payload_log, spec.dynamic, spec.examples);
     expect![[r#"
         (

@@ -27,6 +27,8 @@ pub struct Spec {
     pub select: Option<String>,
     pub full_payload_log: PayloadLog,
     pub publish: Publish,
+    /// Listed for language models also where most tools are only found by searching.
+    pub pinned: bool,
     /// May replace a tool of the same name that another owner registered.
     pub overrides: bool,
     /// Still callable; the message is said in its description.
