@@ -40,6 +40,8 @@ export const answer = async (reference) => {
   const found = await ask(`/v1/messages/${part(reference)}`);
   return found.status === 200 ? found.json() : null;
 };
+export const approvals = async () => (await json("/v1/approvals")).approvals || [];
+export const decide = (id, body) => json(`/v1/approvals/${part(id)}`, { method: "POST", body });
 /** Says something; an object with the events as they come. */
 export async function say(body, on, signal) {
   const told = await ask("/v1/messages", { method: "POST", body, accept: "text/event-stream", signal });

@@ -1,6 +1,7 @@
 // The page: say something, see the answer grow, look behind it, press its buttons.
 
 import * as api from "./api.js";
+import { Waiting } from "./approvals.js";
 import { at, make, say } from "./dom.js";
 import { blocks } from "./markdown.js";
 import { buttons, mention, notice, parts, wrong } from "./reply.js";
@@ -52,7 +53,10 @@ function menu(tools) {
   const first = (tool) => (tool.description || "").split("\n")[0];
   at("tool-list").replaceChildren(...tools.map((tool) => entry(tool, first(tool))));
   if (!tools.length) at("tool-list").append(make("li", { class: "soft", text: "Policy shows you none." }));
-  at("starts").replaceChildren(...tools.slice(0, STARTS).map((tool) => entry(tool, first(tool))));
+  // What needs to be told something is more likely to be of use.
+  const needs = (tool) => (tool.parameters?.required || []).length > 0;
+  const starts = [...tools.filter(needs), ...tools.filter((tool) => !needs(tool))];
+  at("starts").replaceChildren(...starts.slice(0, STARTS).map((tool) => entry(tool, first(tool))));
 }
 
 function write(text) {
@@ -68,6 +72,7 @@ at("open-tools").addEventListener("click", () => at("tools").showModal());
 at("new").addEventListener("click", () => { leave(); sessions.begin(); clear(); sessions.list(reopen).catch(() => {}); at("text").focus(); });
 at("open-side").addEventListener("click", () => side(!document.body.hasAttribute("data-side")));
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") side(false); });
+document.querySelector("main").addEventListener("click", () => side(false));
 
 function side(open) {
   document.body.toggleAttribute("data-side", open);
@@ -120,9 +125,10 @@ function mine(text) {
 /** An answer in the making. */
 function theirs() {
   const tree = new Tree();
+  const waiting = new Waiting();
   const body = make("div", { class: "body", "aria-busy": "true" }, make("p", { class: "wait", "aria-label": "An answer is being made" }, make("i"), make("i"), make("i")));
   const foot = make("div", { class: "foot" });
-  const item = make("li", { class: "theirs" }, tree.live, body, foot);
+  const item = make("li", { class: "theirs" }, tree.live, waiting.box, body, foot);
   at("messages").append(item);
   down(true);
   let draft = null;
@@ -139,10 +145,16 @@ function theirs() {
     body.removeAttribute("aria-busy");
     body.replaceChildren(...children.filter(Boolean));
     tree.end();
+    waiting.end();
     down();
   };
   return {
     tree,
+    node(node, reference) {
+      tree.take(node);
+      waiting.take(node, reference).then(() => down());
+      down();
+    },
     draft(text) {
       if (draft === null) requestAnimationFrame(drawDraft);
       draft = text;
@@ -177,7 +189,7 @@ async function run(one, start) {
   let reference = null;
   const on = {
     begun: (of) => { reference = of; now.reference = of; },
-    node: (node) => { one.tree.take(node); down(); },
+    node: (node) => one.node(node, reference),
     draft: ({ text }) => one.draft(text),
   };
   try {
@@ -190,7 +202,14 @@ async function run(one, start) {
     one.failed(error instanceof api.Wrong ? error : new api.Wrong(0, { detail: String(error.message || error) }));
   }
   if (now.abort === abort) working(false);
-  sessions.list(reopen).catch(() => {});
+  relist();
+}
+
+/** What is listed is written a little behind what happens. */
+function relist() {
+  const list = () => sessions.list(reopen).catch(() => {});
+  list();
+  setTimeout(list, 1_500);
 }
 
 async function press(button, element) {

@@ -32,7 +32,7 @@ export async function list(open) {
   const id = sessionStorage.getItem(KEPT);
   at("no-list").hidden = found.size > 0;
   at("list").replaceChildren(...[...found].map(([conversation, { session, title, at: used }]) => {
-    const when = new Date(used / 1_000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const when = new Date(used / 1_000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
     const choose = () => { sessionStorage.setItem(KEPT, conversation); open(session); };
     return make("li", {}, make("button", { type: "button", "aria-current": conversation === id ? "true" : undefined, on: { click: choose } },
       make("span", { text: title || "…" }), make("time", { text: when })));

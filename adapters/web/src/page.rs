@@ -15,6 +15,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
     ("icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
     ("api.js", JAVASCRIPT, include_str!("../page/api.js")),
+    ("approvals.js", JAVASCRIPT, include_str!("../page/approvals.js")),
     ("chat.js", JAVASCRIPT, include_str!("../page/chat.js")),
     ("dom.js", JAVASCRIPT, include_str!("../page/dom.js")),
     ("markdown.js", JAVASCRIPT, include_str!("../page/markdown.js")),

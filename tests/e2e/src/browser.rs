@@ -151,6 +151,19 @@ impl Page {
         }
     }
 
+    /// Loads the page again, as a person does who presses F5.
+    pub fn again(&self) {
+        let is_load = |event: &&Value| event["method"] == "Page.loadEventFired";
+        let loads = || self.pipe.events(&self.session).iter().filter(is_load).count();
+        let before = loads();
+        self.ask("Page.reload", json!({}));
+        let began = Instant::now();
+        while loads() == before {
+            assert!(began.elapsed() < PATIENCE, "the page never came again");
+            std::thread::sleep(Duration::from_millis(40));
+        }
+    }
+
     fn says(&self) -> String {
         self.text("document.body?.innerText || ''")
     }

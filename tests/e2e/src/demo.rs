@@ -14,6 +14,8 @@ pub struct Demo {
     child: Child,
     /// Where the page is.
     pub playground: String,
+    /// Where the gateway's own chat page is.
+    pub chat: String,
     /// Where people, faults and the transcript of the simulators are.
     pub simulators: String,
     /// Its temporary files, so that a kill leaves nothing behind.
@@ -37,7 +39,13 @@ impl Demo {
         BufReader::new(stdout).read_line(&mut line).expect("the demo speaks text");
         let places: Value = serde_json::from_str(&line).expect("the demo says where it is");
         let place = |name: &str| places[name].as_str().expect("each place has its URL").to_owned();
-        Self { child, playground: place("playground"), simulators: place("simulators"), _folder: folder }
+        Self {
+            child,
+            playground: place("playground"),
+            chat: place("chat"),
+            simulators: place("simulators"),
+            _folder: folder,
+        }
     }
 }
 

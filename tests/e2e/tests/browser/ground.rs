@@ -186,6 +186,12 @@ impl Chat<'_> {
         self.page.text(&format!("{}[0].innerText", self.all(".messages")))
     }
 
+    /// Presses the newest button of this name.
+    pub fn presses(&self, label: &str) {
+        let keys = self.all(".messages .key");
+        self.page.click(&format!("{keys}.filter((key) => key.textContent == {}).at(-1)", serde_json::json!(label)));
+    }
+
     /// Waits until this stands in it.
     pub fn shows(&self, text: &str) {
         let there = format!("{}[0].innerText.includes({})", self.all(".messages"), serde_json::json!(text));

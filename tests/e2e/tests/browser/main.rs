@@ -7,5 +7,7 @@ mod chat;
 mod frame;
 mod ground;
 mod looks;
+mod page;
 mod platforms;
 mod sample;
+mod words;
