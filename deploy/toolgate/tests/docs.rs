@@ -75,6 +75,8 @@ fn every_key_of_the_configuration_is_documented() {
     for text in [
         "qqqqqqqqqq: 1",
         "limits: { qqqqqqqqqq: 1 }",
+        "model: { qqqqqqqqqq: 1, provider: ollama, name: a }",
+        "model: { provider: ollama, name: a, price: { qqqqqqqqqq: 1 } }",
         "platforms: { discord: { qqqqqqqqqq: 1, token: env:A } }",
         "platforms: { telegram: { qqqqqqqqqq: 1, token: env:A } }",
         "platforms: { slack: { qqqqqqqqqq: 1, bot_token: env:A, app_token: env:B } }",

@@ -97,9 +97,9 @@ fn what_is_missing_or_wrong_is_said_at_its_place() {
     check(
         "model:\n  provider: ollama\n  name: x\n  fallback:\n    - { provider: gemini, name: y, fallback: [] }\n",
         expect![[r#"
-        toolgate.yaml:5:7: 'model.fallback[0].api_key' is missing: https://generativelanguage.googleapis.com answers nobody without a key
-        toolgate.yaml:5:36: unknown key 'fallback' in 'model.fallback[0]': known here: provider, name, base_url, context_tokens, max_output_tokens, temperature, images, timeout, price
-    "#]],
+            toolgate.yaml:5:7: 'model.fallback[0].api_key' is missing: https://generativelanguage.googleapis.com answers nobody without a key
+            toolgate.yaml:5:36: unknown key 'fallback' in 'model.fallback[0]': known here: provider, name, base_url, api_key, context_tokens, max_output_tokens, temperature, images, timeout, price
+        "#]],
     );
     check(
         "model: { provider: openai, name: x, api_key: sk-very-secret }\n",
