@@ -27,6 +27,8 @@ use rules::Next;
 pub const NAME: &str = "scripted model, no AI";
 /// Between two words: slow enough to be seen growing, fast enough not to be waited for.
 const PACE: Duration = Duration::from_millis(15);
+/// The same where one is to see it.
+const SLOW_PACE: Duration = Duration::from_millis(70);
 /// A conversation is far shorter.
 const MOST_BYTES: usize = 16 << 20;
 
@@ -97,7 +99,8 @@ fn event(value: &Value) -> Bytes {
 
 /// What is said piece by piece, and how long before each.
 fn deltas(next: &Next) -> Vec<(Value, Duration)> {
-    let mut out: Vec<_> = pieces(&next.text).map(|piece| (json!({ "content": piece }), PACE)).collect();
+    let pace = if next.slowly { SLOW_PACE } else { PACE };
+    let mut out: Vec<_> = pieces(&next.text).map(|piece| (json!({ "content": piece }), pace)).collect();
     out.extend(next.calls.iter().enumerate().map(|(n, (tool, args))| {
         let function = json!({ "name": tool, "arguments": args.to_string() });
         (json!({ "tool_calls": [{ "index": n, "id": format!("call_{n}"), "type": "function", "function": function }] }), Duration::ZERO)

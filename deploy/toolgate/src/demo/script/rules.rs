@@ -9,14 +9,16 @@ use super::words::{Done, Heard, amount, article, cities, order, topic};
 pub struct Next {
     pub text: String,
     pub calls: Vec<(&'static str, Value)>,
+    /// Word by word, so that one sees it grow.
+    pub slowly: bool,
 }
 
 fn say(text: impl Into<String>) -> Next {
-    Next { text: text.into(), calls: Vec::new() }
+    Next { text: text.into(), ..Next::default() }
 }
 
 fn call(text: impl Into<String>, calls: Vec<(&'static str, Value)>) -> Next {
-    Next { text: text.into(), calls }
+    Next { text: text.into(), calls, slowly: false }
 }
 
 /// The next step of a conversation in chat-completions' form.
@@ -26,6 +28,8 @@ pub fn next(request: &Value) -> Next {
         return without_tools(&heard);
     }
     let rule = match () {
+        () if heard.says_any(&["slowly", "慢慢"]) => Some(about(&heard)),
+        () if heard.says_any(&["cancel", "取消"]) => cancel(&heard),
         () if heard.says_any(&["refund", "退款", "pay back"]) => refund(&heard),
         () if heard.says_any(&["weather", "forecast", "天气", "预报"]) => weather(&heard),
         () if heard.says_any(&["search", "summar", "read about", "搜索", "总结", "摘要"]) => research(&heard),
@@ -59,18 +63,39 @@ fn help(heard: &Heard) -> Next {
         "I am a **script, not an AI**: I follow a few rules so that the demo works without a key. I understand:\n\n\
          - *what is the weather in Shanghai and Berlin?*\n\
          - *search for green tea and write a summary* (with *atlantis* no page answers)\n\
-         - *where is order A-17?*, *refund order A-17*\n\
+         - *where is order A-17?*, *refund order A-17*, *cancel order A-17*\n\
          - *how many of TEA-100 are in stock?*\n\
          - *run the sales report*\n\
+         - *tell me about yourself slowly*\n\
          - *what did I ask before?*",
         "我是一段**脚本，不是人工智能**：我只按几条规则回答，这样演示不需要密钥。我能听懂：\n\n\
          - *上海和北京的天气怎么样？*\n\
          - *搜索绿茶并总结*（换成 *atlantis* 则没有页面回应）\n\
-         - *订单 A-17 在哪里？*、*给订单 A-17 退款*\n\
+         - *订单 A-17 在哪里？*、*给订单 A-17 退款*、*取消订单 A-17*\n\
          - *TEA-100 还有多少库存？*\n\
          - *运行销售报告*\n\
+         - *慢慢介绍一下自己*\n\
          - *我问过什么？*",
     ))
+}
+
+fn about(heard: &Heard) -> Next {
+    let text = said(
+        heard,
+        "Gladly, word by word. I am a **script, not an AI**: a small server on your own machine that speaks the protocol \
+         of a language model. Whatever you write is compared with a few rules, and a rule says which tools are called \
+         and with what.\n\n\
+         Everything around me is real. The gateway tells me which tools *you* may use here, runs what I ask for, several \
+         calls at once, and gives me what came of each, failures too. What I say is sent to you while I still say it: \
+         that is why this message grows.\n\n\
+         Put a model of your own in my place, with one block of settings, and nothing else changes.",
+        "好的，一个词一个词地说。我是一段**脚本，不是人工智能**：运行在您自己机器上的一个小服务，使用语言模型的协议。\
+         您写的话会和几条规则比较，规则决定调用哪些工具、用什么参数。\n\n\
+         除了我，一切都是真的。网关告诉我*您*在这里可以使用哪些工具，同时运行我请求的各个调用，再把每个调用的结果交给我，\
+         失败也不例外。我还没说完的时候，已经说出的部分就会发给您：所以这条消息在不断变长。\n\n\
+         用一段配置换上您自己的模型，其他什么都不用改。",
+    );
+    Next { text, slowly: true, ..Next::default() }
 }
 
 /// Asked to sum a conversation up, or to answer with what there is.
@@ -182,6 +207,51 @@ fn refund(heard: &Heard) -> Option<Next> {
         true => refund(done.result["amount"].clone()),
         false => say(order_line(heard, done)),
     })
+}
+
+/// Waits for nobody itself: whether people are asked first is the gateway's affair, and what they said comes as the result.
+fn cancel(heard: &Heard) -> Option<Next> {
+    let Some(order) = order(&heard.last) else {
+        return Some(say(said(heard, "Which order? Its number looks like A-17.", "哪个订单？编号形如 A-17。")));
+    };
+    let Some(done) = heard.results("order_cancel").pop() else {
+        let calls = vec![("order_cancel", json!({ "order_id": order }))];
+        return Some(match heard.offers("order_cancel") {
+            true => call(
+                said(heard, format!("Order {order} is to be cancelled."), format!("需要取消订单 {order}。")),
+                calls,
+            ),
+            false => may_not(heard, "order_cancel"),
+        });
+    };
+    Some(say(match (done.failed(), done.code()) {
+        (None, _) => {
+            let state = plain(&done.result["state"]);
+            said(heard, format!("Order **{order}** is {state}."), format!("订单 **{order}** 已取消。"))
+        }
+        (Some(_), "approval.expired") => said(
+            heard,
+            format!(
+                "Nobody answered in time, so order **{order}** was *not* cancelled. Ask again if it is still wanted."
+            ),
+            format!("没有人及时答复，所以订单 **{order}** *没有*取消。如果仍然需要，请再说一次。"),
+        ),
+        (Some(why), "approval.refused") => said(
+            heard,
+            format!("Order **{order}** was *not* cancelled, because somebody said no: {why}."),
+            format!("订单 **{order}** *没有*取消，因为有人拒绝了：{why}。"),
+        ),
+        (Some(why), _) if done.may_have_happened() => said(
+            heard,
+            format!("It is not known whether order **{order}** was cancelled: {why}. Look at it before you ask again."),
+            format!("不知道订单 **{order}** 是否已经取消：{why}。再次请求之前请先查看。"),
+        ),
+        (Some(why), _) => said(
+            heard,
+            format!("Order **{order}** was *not* cancelled: {why}."),
+            format!("订单 **{order}** *没有*取消：{why}。"),
+        ),
+    }))
 }
 
 fn stock(heard: &Heard) -> Option<Next> {

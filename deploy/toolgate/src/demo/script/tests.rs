@@ -2,8 +2,16 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-const TOOLS: [&str; 7] =
-    ["generate_summary", "inventory_check", "order_query", "order_refund", "read_page", "search_web", "weather_query"];
+const TOOLS: [&str; 8] = [
+    "generate_summary",
+    "inventory_check",
+    "order_cancel",
+    "order_query",
+    "order_refund",
+    "read_page",
+    "search_web",
+    "weather_query",
+];
 
 fn request(tools: &[&str], messages: &[Value]) -> Value {
     let tools: Vec<_> = tools.iter().map(|name| json!({ "type": "function", "function": { "name": name } })).collect();
@@ -49,7 +57,7 @@ fn fails(why: &str) -> Value {
 #[test]
 fn two_cities_are_asked_for_at_once() {
     let sunny = |_: &str, args: &Value| match args["city"].as_str() {
-        Some("atlantis") => fails("'weather_query' refused the request: there is no such thing (404)"),
+        Some("Atlantis") => fails("'weather_query' refused the request: there is no such thing (404)"),
         _ => json!({ "days": [{ "sky": "sunny", "low_c": 12, "high_c": 20 }] }),
     };
     check(
@@ -78,10 +86,10 @@ fn two_cities_are_asked_for_at_once() {
         "weather in Atlantis",
         sunny,
         expect![[r#"
-        I look at the forecast.
-          weather_query {"city":"atlantis"}
-        then - **atlantis**: no forecast; 'weather_query' refused the request: there is no such thing (404)
-    "#]],
+            I look at the forecast.
+              weather_query {"city":"Atlantis"}
+            then - **Atlantis**: no forecast; 'weather_query' refused the request: there is no such thing (404)
+        "#]],
     );
     check(
         "how is the weather?",
@@ -114,9 +122,9 @@ fn a_refund_asks_for_the_amount_first() {
         |_, _| fails("'order_refund' did not answer in time"),
         expect![[r#"
 
-          order_refund {"order_id":"A-17","amount":5.0}
-        then Nothing was refunded by me: 'order_refund' is not available here.
-    "#]],
+              order_refund {"order_id":"A-17","amount":5.0}
+            then It is not known whether it was paid back: 'order_refund' did not answer in time. Look at the order before you ask again.
+        "#]],
     );
     check(
         "where is order A-17?",
@@ -132,6 +140,35 @@ fn a_refund_asks_for_the_amount_first() {
         这需要用到 `order_refund`，但我在这里不能使用它。
     "#]]
     .assert_eq(&play("给订单 A-17 退款", &without, shop));
+}
+
+#[test]
+fn what_became_of_a_cancellation_is_told_as_it_is() {
+    let refused = |code: &str, why: &str| json!({ "error": { "layer": "permission", "code": code, "message": why } });
+    for (result, says) in [
+        (json!({ "order_id": "A-17", "state": "cancelled" }), "Order **A-17** is cancelled."),
+        (
+            refused("approval.refused", "ops refused it"),
+            "Order **A-17** was *not* cancelled, because somebody said no: ops refused it.",
+        ),
+        (
+            refused("approval.expired", "nobody answered"),
+            "Nobody answered in time, so order **A-17** was *not* cancelled. Ask again if it is still wanted.",
+        ),
+        (refused("approval.unavailable", "nobody can"), "Order **A-17** was *not* cancelled: nobody can."),
+    ] {
+        let told = play("please cancel order A-17", &TOOLS, |_, _| result.clone());
+        let expected =
+            format!("Order A-17 is to be cancelled.\n  order_cancel {{\"order_id\":\"A-17\"}}\nthen {says}\n");
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn what_is_to_be_seen_growing_takes_some_seconds() {
+    let next = rules::next(&request(&TOOLS, &[json!({ "role": "user", "content": "tell me about yourself slowly" })]));
+    let takes: Duration = deltas(&next).iter().map(|(_, pause)| *pause).sum();
+    assert!(takes > Duration::from_secs(4) && takes < Duration::from_secs(12), "{takes:?}");
 }
 
 #[test]

@@ -85,10 +85,15 @@ impl Done {
         self.result["error"]["message"].as_str()
     }
 
+    /// What kind of failure it was; empty where none is told.
+    pub fn code(&self) -> &str {
+        self.result["error"]["code"].as_str().unwrap_or_default()
+    }
+
     /// Whether a call that failed may have taken effect nevertheless.
     pub fn may_have_happened(&self) -> bool {
         let unsure = ["outcome.unknown", "timeout", "cancelled", "upstream.5xx", "upstream.broken"];
-        self.result["error"]["code"].as_str().is_some_and(|code| unsure.contains(&code))
+        unsure.contains(&self.code())
     }
 }
 
