@@ -9,6 +9,7 @@ use crate::config::{self, Loaded};
 mod asking;
 mod pairing;
 mod policies;
+mod session;
 
 const WEATHER: &str = "\
 name: weather
