@@ -27,7 +27,7 @@ pub use approval::{Approvers, Deliver, Manner as AsksHow, Need};
 pub use compiled::{Compiled, ToolFacts};
 pub use load::{Loaded, Policies};
 pub use manner::{
-    Admission, Detail, ExecutionMode, Gate, Gating, Hearing, Limits, Manner, Mentions, Replies, Sessions,
+    Admission, Detail, ExecutionMode, Gate, Gating, Hearing, Limits, Manner, Mentions, Replies, Sessions, WhileBusy,
 };
 pub use permit::{Permit, Rights, permit, permit_in};
 pub use prompt::PLACEHOLDERS;

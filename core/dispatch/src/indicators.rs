@@ -6,12 +6,14 @@ use std::{
     time::Duration,
 };
 
-use contract::{Address, Indicator, SessionKey, TurnId};
+use contract::{Address, Audience, Indicator, Reply, TurnId, records::Record};
 
-use crate::gateway::Inner;
+use crate::{delivery, gateway::Inner, show};
 
 /// A message that waits no longer than this in its lane shows nothing.
 const WAITING_AFTER: Duration = Duration::from_secs(1);
+/// How much longer it waits before it is told how many are before it.
+const TOLD_AFTER: Duration = Duration::from_secs(10);
 /// Most time that a platform has for showing one.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Most time for taking all of them away when the gateway leaves.
@@ -36,8 +38,13 @@ impl Indicators {
     }
 }
 
-/// A message was put behind others: shown when it still waits after a moment.
-pub(crate) fn when_waiting(inner: &Arc<Inner>, session: SessionKey, turn: TurnId, to: Address) {
+/// A message was put behind others: shown when it still waits after a moment, and told when it waits long.
+pub(crate) fn when_waiting(inner: &Arc<Inner>, record: Record) {
+    let Record { id: turn, session, caller, message, .. } = record;
+    let to = message.address.clone();
+    if to.platform.is_pull() {
+        return;
+    }
     let (inner, tasks) = (inner.clone(), inner.tasks.clone());
     tasks.spawn(async move {
         tokio::select! {
@@ -52,6 +59,16 @@ pub(crate) fn when_waiting(inner: &Arc<Inner>, session: SessionKey, turn: TurnId
         // It ended while this was being shown: what took it away may have come too early.
         if !inner.indicators.holds(turn) {
             indicate(&inner, &to, Indicator::Clear).await;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(TOLD_AFTER) => {}
+            () = inner.stop.cancelled() => return,
+        }
+        if let Some(before) = inner.lanes.is_to_be_told(&session, turn) {
+            let locale = inner.snapshot.load().locale(&message, &caller);
+            let audience = if show::can_be_private(&inner, &to) { Audience::Sender } else { Audience::Everyone };
+            let words = Reply { locale, audience, ..Reply::text(words::waits_behind(before, locale)) };
+            delivery::say_once(&inner, &to, words);
         }
     });
 }

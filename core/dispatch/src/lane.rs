@@ -1,5 +1,7 @@
 //! Lanes: one turn at a time per session, sessions side by side.
 
+pub(crate) mod joined;
+
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     panic::AssertUnwindSafe,
@@ -37,6 +39,8 @@ struct State {
     taking: HashMap<u8, Vec<Record>>,
     /// Turns whose acceptance is under way here: whoever finds them in the store finds them before their first life.
     accepting: HashSet<TurnId>,
+    /// What joined a turn that is not answered yet.
+    joined: HashMap<TurnId, Vec<joined::Joined>>,
     /// Grows before and after unfinished turns are read.
     epoch: u64,
 }
@@ -47,6 +51,8 @@ struct Lane {
     current: Option<TurnId>,
     /// Something that waits was stopped.
     stopped: Arc<Notify>,
+    /// Somebody was told how many wait.
+    told: bool,
 }
 
 /// An acceptance under way; dropped when it is known.
@@ -150,14 +156,15 @@ impl Lanes {
     pub fn lost(&self, partition: u8) -> Vec<TurnId> {
         let mut state = self.lock();
         state.taking.remove(&partition);
+        let is_theirs = |record: &Record| record.session.partition() == partition;
+        let joined = state.joined.extract_if(|_, joined| joined.iter().any(|j| is_theirs(j.record())));
+        let mut gone: Vec<_> = joined.flat_map(|(_, joined)| joined).map(|joined| joined.record().id).collect();
         let theirs = state.lanes.iter_mut().filter(|(session, _)| session.partition() == partition);
-        theirs
-            .flat_map(|(_, lane)| {
-                lane.current = None;
-                std::mem::take(&mut lane.waiting)
-            })
-            .map(|(record, _)| record.id)
-            .collect()
+        gone.extend(theirs.flat_map(|(_, lane)| {
+            lane.current = None;
+            std::mem::take(&mut lane.waiting).into_iter().map(|(record, _)| record.id)
+        }));
+        gone
     }
 
     fn push(inner: &Arc<Inner>, record: Record, whence: Whence) {
@@ -166,7 +173,8 @@ impl Lanes {
             let mut state = inner.lanes.lock();
             let is_new = !state.lanes.contains_key(&session);
             let lane = state.lanes.entry(session.clone()).or_default();
-            let behind = (!is_new).then(|| (record.id, record.message.address.clone()));
+            let behind = (!is_new).then(|| record.clone());
+            let running = lane.current.filter(|_| matches!(whence, Whence::New | Whence::Doubtful));
             let goes_on = whence == Whence::Unparked;
             // One that goes on may still be on its way out of its lane.
             let runs = lane.current == Some(record.id) && !goes_on;
@@ -180,8 +188,10 @@ impl Lanes {
                 }
             }
             if !is_new {
-                if let Some((turn, to)) = behind.filter(|(_, to)| !known && !to.platform.is_pull()) {
-                    indicators::when_waiting(inner, session.clone(), turn, to);
+                drop(state);
+                if let Some(record) = behind.filter(|_| !known) {
+                    running.inspect(|running| joined::behind(inner, &record, *running));
+                    indicators::when_waiting(inner, record);
                 }
                 return;
             }

@@ -81,6 +81,7 @@ impl Reasoner {
     async fn step(&self, turn: &TurnView<'_>, thread: &mut Thread) -> Result<Step, Failure> {
         thread.begin(turn, &self.model.about()).await;
         thread.absorb(turn);
+        thread.join(turn, &self.model.about()).await;
         match thread.verdict().or_else(|| (!turn.cx.steps.take()).then_some(Why::Steps)) {
             Some(why) => {
                 turn.under.inspect(|under| under.has_last_word());

@@ -1,6 +1,6 @@
 //! Holds the partitions, and takes up what a dead process left in them.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use contract::{
     Failure, NodeKind, Notice, Reply, SessionKey, State, TurnId,
@@ -15,6 +15,7 @@ use crate::{
     gateway::Inner,
     indicators,
     invoke::INVOKED,
+    lane,
     lane::Lanes,
     mend,
     turn::{end_unrun, persist},
@@ -130,12 +131,15 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
     if !unfinished.is_empty() {
         info!(partition, turns = unfinished.len(), "taking up unfinished turns");
     }
-    let (mut waiting, mut answered) = (Vec::new(), Vec::new());
+    let is_open = |record: &&Record| matches!(record.state, TurnState::Queued | TurnState::Running | TurnState::Parked);
+    let open: HashSet<_> = unfinished.iter().filter(is_open).map(|record| record.id).collect();
+    let (mut waiting, mut answered, mut joined) = (Vec::new(), Vec::new(), Vec::new());
     for record in unfinished {
         match record.state {
             TurnState::Answered => answered.push(record),
             TurnState::Parked => approval::found(inner, fence, record),
-            TurnState::Merged(_) | TurnState::Done => {}
+            TurnState::Merged(into) => joined.push((into, record)),
+            TurnState::Done => {}
             TurnState::Queued | TurnState::Running if record.session.as_str().starts_with(INVOKED) => {
                 // Not one whose client waits here for it.
                 if !inner.running.holds(record.id) {
@@ -151,6 +155,8 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
         mend::tree_of_answered(inner, &record);
         delivery::resume(inner, &record, fence);
     }
+    joined.sort_by_key(|(_, record)| record.id);
+    lane::joined::found(inner, fence, joined, &open);
     Lanes::taken(inner, partition, waiting);
 }
 

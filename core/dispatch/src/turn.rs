@@ -26,6 +26,7 @@ use crate::{
     delegate::Steps,
     delivery::{self, Settling},
     gateway::Inner,
+    lane::joined,
     model::Usage,
     progress::Progress,
     reason,
@@ -288,7 +289,8 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
         }
         vec![delivery]
     };
-    let item = session::remembered(cx, record, &reply);
+    let whole = joined::with_joined(cx, record);
+    let item = session::remembered(cx, whole.as_ref().unwrap_or(record), &reply);
     changes.push(Change::Finish { reply: reply.clone(), deliveries: deliveries.clone(), item });
     cx.settling.keep_message(keep_message);
     if pull {
@@ -304,7 +306,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
         let job = delivery::Job::new(of, delivery, reply.clone(), cx.settling.clone(), cx.fence);
         delivery::enqueue(inner, job.behind(behind.take()));
     }
-    Ok(())
+    joined::settle(cx, fence, &reply).await
 }
 
 fn end_tree(cx: &TurnCx, root: &Arc<Node>, reply: &Arc<Reply>) {

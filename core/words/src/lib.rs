@@ -24,6 +24,6 @@ pub use notice::{Shown, expected, headed, notice};
 pub use replies::{
     button, button_stop_call, cut_here, files_not_used, files_thanked, goes_on_in_file, maybe_repeated, model_cut,
     model_tried, named_file, no_output, not_here, progress_counted, progress_more, progress_said, progress_timed,
-    reference, same_holds, send, signal, wait, working, yes_or_no,
+    reference, same_holds, send, signal, wait, waits_behind, working, yes_or_no,
 };
 pub use session::{OfSession, of_session, session_line};

@@ -124,6 +124,11 @@ pub fn progress_more(count: usize, locale: Locale) -> String {
     counted("progress-more", "count", count, locale)
 }
 
+/// To somebody whose message waits for long: how many are answered before it.
+pub fn waits_behind(count: usize, locale: Locale) -> String {
+    counted("waits-behind", "count", count, locale)
+}
+
 /// Of files that came with a command, which takes none: the name of the only one, or how many there were.
 pub fn files_not_used(count: usize, only: &str, locale: Locale) -> String {
     match count {

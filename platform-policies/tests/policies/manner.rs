@@ -63,6 +63,7 @@ fn manner_takes_the_narrowest_that_speaks() {
                 locale: None,
             },
             sessions: Conversation,
+            while_busy: Queue,
         }
     "#]]
     .assert_debug_eq(&policies.manner(&caller("slack id:U1 channel:C1 tenant:acme")));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::{FileRef, Quote, stream::capped, text::one_line};
+use contract::{FileRef, Message, Quote, stream::capped, text::one_line};
 use futures_util::StreamExt;
 
 use crate::{
@@ -25,8 +25,7 @@ const FILES_MAX: usize = 20;
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// What was said, its pictures where the model sees; before it what is known from earlier.
-pub(super) async fn said(turn: &TurnView<'_>, about: &About, known: String) -> Said {
-    let message = &turn.record.message;
+pub(super) async fn said(turn: &TurnView<'_>, message: &Message, about: &About, known: String) -> Said {
     let mut text = known;
     text.push_str(message.text());
     if !message.address.direct {

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     bridge,
+    lane::joined,
     model::{About, Answered, Prompt, Said, Wish},
     planner::{Planned, TurnView},
     reason::{
@@ -35,6 +36,8 @@ pub(crate) struct Thread {
     /// Which calls of each step failed as they had failed before.
     again: Vec<Vec<bool>>,
     begun: Option<Begun>,
+    /// Messages that were said while the turn ran and are among what is told.
+    joined: usize,
 }
 
 struct Begun {
@@ -76,7 +79,7 @@ impl Thread {
             _ => session::recall(turn.cx, free).await,
         };
         let (mut messages, borders) = history::told(&memory, !turn.record.message.address.direct);
-        messages.push(asked::said(turn, about, history::known(&memory)).await);
+        messages.push(asked::said(turn, &turn.record.message, about, history::known(&memory)).await);
         let budget = Budget::of(about, turn.cx.limits.result_chars);
         let ahead = history::ahead(&memory);
         let mut begun = Begun { system, tools, messages, borders, ahead, steps: 0, budget, room, fixed };
@@ -123,6 +126,17 @@ impl Thread {
         }
         begun.shorten_oldest(begun.budget.turn);
         begun.fit(begun.room);
+    }
+
+    /// What the person said since.
+    pub async fn join(&mut self, turn: &TurnView<'_>, about: &About) {
+        let Some(begun) = self.begun.as_mut().filter(|_| turn.under.is_none()) else { return };
+        let joined = joined::joined(turn.cx, turn.plan.is_empty()).await;
+        for record in &joined[self.joined.min(joined.len())..] {
+            begun.messages.push(asked::said(turn, &record.message, about, String::new()).await);
+            self.joined += 1;
+            begun.fit(begun.room);
+        }
     }
 
     /// After its model found it too long all the same. False when nothing more can be left out.

@@ -38,6 +38,7 @@ file-thanks = Thank you, but I can do nothing with files here: commands cannot u
 progress-counted = Working on it: { $done } of { $count } done
 progress-timed = Working on it ({ $seconds } s)
 progress-more = and { $count } more
+waits-behind = Your message waits: { $count } are answered before it.
 
 # Free text where no model plans
 free-nothing = I run commands here. Send /help to see what can be done.

@@ -32,6 +32,7 @@ file-thanks = 谢谢，但我在这里还不能处理文件：这个版本的命
 progress-counted = 正在处理：已完成 { $done }/{ $count }
 progress-timed = 正在处理（{ $seconds } 秒）
 progress-more = 还有 { $count } 个
+waits-behind = 您的消息正在排队，前面还有 { $count } 条。
 
 # 没有模型规划时的自由文本
 free-nothing = 我在这里执行命令。发送 /help 可以查看能做什么。

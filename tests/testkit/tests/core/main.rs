@@ -7,6 +7,7 @@ mod away;
 mod batch;
 mod budgets;
 mod catalog;
+mod busy;
 mod chaos;
 mod delivery;
 mod gating;
