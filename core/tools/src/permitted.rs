@@ -31,7 +31,8 @@ impl Permitted {
             return Err(Failure::fatal(Code::Internal, cause));
         }
         if !permit.covers(tool.digest, &prepared.args) {
-            let cause = format!("a call of '{}' with these arguments needs an approval that it does not have", tool.name);
+            let cause =
+                format!("a call of '{}' with these arguments needs an approval that it does not have", tool.name);
             return Err(Failure::fatal(Code::Internal, cause));
         }
         let rights = permit.rights().clone();

@@ -76,7 +76,14 @@ fn asker(row: &Value) -> String {
 fn listed(json: &Value) -> String {
     let rows = json["approvals"].as_array().cloned().unwrap_or_default();
     let rows = rows.into_iter().map(|row| {
-        vec![word(&row, "id"), word(&row, "tool"), asker(&row), word(&row, "by"), clock(&row, "until_ms"), word(&row, "args")]
+        vec![
+            word(&row, "id"),
+            word(&row, "tool"),
+            asker(&row),
+            word(&row, "by"),
+            clock(&row, "until_ms"),
+            word(&row, "args"),
+        ]
     });
     let columns = [text("id"), text("tool"), text("who asked"), text("by"), text("until"), text("arguments")];
     table::draw(&columns, rows, "no call waits for an answer")
@@ -85,7 +92,18 @@ fn listed(json: &Value) -> String {
 fn one(json: &Value) -> String {
     let people = |name: &str| {
         let all = json[name].as_array().cloned().unwrap_or_default();
-        all.iter().map(|who| format!("{} ({}:{}) at {}", word(who, "name"), word(who, "platform"), word(who, "sender"), clock(who, "at_ms"))).collect::<Vec<_>>().join(", ")
+        all.iter()
+            .map(|who| {
+                format!(
+                    "{} ({}:{}) at {}",
+                    word(who, "name"),
+                    word(who, "platform"),
+                    word(who, "sender"),
+                    clock(who, "at_ms")
+                )
+            })
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let mut lines = vec![
         format!("{}  {}  {}", word(json, "id"), word(json, "tool"), word(json, "state")),

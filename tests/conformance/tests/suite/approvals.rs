@@ -121,7 +121,11 @@ async fn the_first_of_two_presses_counts_and_the_second_is_told_by_whom(platform
     let card = card(&stage.people, "general", "once").await;
     let press = async |who: &str| {
         let (message, button) = (card.message.clone().unwrap_or_default(), &card.button("Allow once").id);
-        let message = message.parse::<i64>().ok().filter(|_| message.len() < 13).map_or(message.clone().into(), serde_json::Value::from);
+        let message = message
+            .parse::<i64>()
+            .ok()
+            .filter(|_| message.len() < 13)
+            .map_or(message.clone().into(), serde_json::Value::from);
         let body = serde_json::json!({ "conversation": "general", "user": who, "message": message, "button": button });
         stage.people.try_post("press", body).await.0
     };
@@ -143,7 +147,10 @@ async fn who_may_not_answer_is_told_alone(platform: Platform) {
     stage.people.press("mallory", &mine, "Allow once").await;
     told_alone(&stage, "mallory", "you are not an approver of this").await;
     stage.people.press("ann", &mine, "Allow in this session").await;
-    stage.people.sees("general", |entry| entry.to.as_deref() == Some("ann") && entry.text.contains("not an approver")).await;
+    stage
+        .people
+        .sees("general", |entry| entry.to.as_deref() == Some("ann") && entry.text.contains("not an approver"))
+        .await;
     // An approver does not approve what they asked for themselves.
     stage.people.mention("general", "bob", "/once id=own").await;
     let own = card(&stage.people, "general", "own").await;
