@@ -119,10 +119,10 @@ async fn read_again(inner: &Inner, turn: contract::TurnId) -> Option<Record> {
 async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationToken) -> Result<(), Over> {
     let TakenUp { record, fence, recovered, crashed } = turn;
     let cx = context(inner, &record, fence, cancel).await;
+    inner.running.taken_up(&cx);
     if record.cancelled {
         cx.cancel.cancel();
     }
-    inner.running.taken_up(&cx);
     let root = Arc::new(root_node(&cx, &record, cx.waits.began_us().unwrap_or_else(now_us)));
     inner.tracer.start(&cx.live, &root);
     if recovered {
