@@ -60,7 +60,9 @@ pub fn stream(
             () = events.closed() => false,
         };
         if is_whole {
-            hang_up.map(HangUp::answered);
+            if let Some(hang_up) = hang_up {
+                hang_up.answered();
+            }
             return;
         }
         for event in follower.shape.cut() {

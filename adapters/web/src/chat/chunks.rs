@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn step(call: u32) -> Node {
-        Node::new(TurnId::new(), CallId(call.into()), NodeKind::ModelStep, 1)
+        Node::new(TurnId::new(), CallId(call), NodeKind::ModelStep, 1)
     }
 
     fn words(told: &[Value]) -> String {

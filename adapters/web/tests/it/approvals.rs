@@ -31,7 +31,10 @@ async fn an_operator_sees_what_waits_and_answers_it_once() {
     let world = world().await;
     let id = waiting(&world).await;
     let (status, one) = world.get(&format!("/v1/approvals/{id}"), Some(ADMIN)).await;
-    assert_eq!((status, &one["tool"], &one["state"], &one["sender"]), (200, &json!("noop"), &json!("asked"), &json!("7")));
+    assert_eq!(
+        (status, &one["tool"], &one["state"], &one["sender"]),
+        (200, &json!("noop"), &json!("asked"), &json!("7"))
+    );
     assert_eq!(world.get("/v1/approvals", Some(DESKTOP)).await.0, 403);
     assert_eq!(answer(&world, &id, DESKTOP, json!({ "answer": "allow" })).await.0, 403);
     for wrong in [json!({}), json!({ "answer": "perhaps" }), json!({ "answer": "allow", "for": "ever" })] {

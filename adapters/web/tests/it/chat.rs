@@ -127,15 +127,13 @@ async fn a_turn_stops_when_its_client_hangs_up() {
                 answer = &mut asking => Some(answer),
                 () = under_way => None,
             };
-            assert_eq!(answer.is_some() && !streams, false);
+            assert!(streams || answer.is_none(), "nothing is answered before the turn is over");
         }
         until("nothing runs", || async { world.gateway.gateway.load().2 == 0 }).await;
-        let (_, list) = world.get("/v1/traces", Some(DESKTOP)).await;
         until("it was stopped", || async {
             world.get("/v1/traces", Some(DESKTOP)).await.1["traces"][0]["state"] == "cancelled"
         })
         .await;
-        assert!(list["traces"].is_array());
     }
 }
 
