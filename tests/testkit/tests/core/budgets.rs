@@ -86,7 +86,8 @@ async fn large_results_of_one_step_share_its_budget_and_stay_json_and_small_ones
         assert!(read["…"].as_str().unwrap().contains("characters in all"), "{read}");
         assert!(!told[at].contains("<system>"));
     }
-    assert!(told[1].starts_with("begin日") && told[1].ends_with("日end") && told[1].contains("left out"));
+    let text = told[1].strip_prefix("<untrusted from=\"large\">").and_then(|t| t.strip_suffix("</untrusted>")).unwrap();
+    assert!(text.starts_with("begin日") && text.ends_with("日end") && text.contains("left out"));
     assert_eq!(told[3], r#"{"slept_ms":1}"#);
 }
 
@@ -104,7 +105,10 @@ async fn in_a_long_turn_the_oldest_results_are_shortened_first() {
     let last = results(asked.last().unwrap());
     let lengths: Vec<_> = last.iter().map(|text| text.chars().count()).collect();
     assert!(lengths[0] <= 400 && *lengths.last().unwrap() > 1_000, "{lengths:?}");
-    assert!(last.iter().all(|text| text.starts_with("begin") && text.ends_with("end")));
+    assert!(
+        last.iter()
+            .all(|text| text.starts_with("<untrusted from=\"large\">begin") && text.ends_with("end</untrusted>"))
+    );
 }
 
 #[tokio::test]

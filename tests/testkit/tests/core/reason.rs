@@ -120,11 +120,11 @@ async fn three_strikes_end_in_an_honest_answer_without_tools() {
     expect![[r#"
         person: please do it
         model: [called sleep with {"ms":"a"}]
-        person: [sleep failed: {"error":{"layer":"validation","code":"args.invalid","message":"'sleep' cannot run with these arguments: one thing is wrong","retryable":false,"usage":"/sleep ms","problems":[{"path":"ms","expected":"integer","got":"\"a\"","hint":"a whole number in digits, like 3"}]}}]
+        person: [sleep failed: <untrusted from="sleep">{"error":{"layer":"validation","code":"args.invalid","message":"'sleep' cannot run with these arguments: one thing is wrong","retryable":false,"usage":"/sleep ms","problems":[{"path":"ms","expected":"integer","got":"\"a\"","hint":"a whole number in digits, like 3"}]}}</untrusted>]
         model: [called sleep with {"ms":"b"}]
-        person: [sleep failed: {"error":{"layer":"validation","code":"args.invalid","message":"'sleep' cannot run with these arguments: one thing is wrong","retryable":false,"usage":"/sleep ms","problems":[{"path":"ms","expected":"integer","got":"\"b\"","hint":"a whole number in digits, like 3"}]}}]
+        person: [sleep failed: <untrusted from="sleep">{"error":{"layer":"validation","code":"args.invalid","message":"'sleep' cannot run with these arguments: one thing is wrong","retryable":false,"usage":"/sleep ms","problems":[{"path":"ms","expected":"integer","got":"\"b\"","hint":"a whole number in digits, like 3"}]}}</untrusted>]
         model: [called sleep with {"ms":"c"}]
-        person: [sleep failed: {"error":{"layer":"validation","code":"args.invalid","message":"'sleep' cannot run with these arguments: one thing is wrong","retryable":false,"usage":"/sleep ms","problems":[{"path":"ms","expected":"integer","got":"\"c\"","hint":"a whole number in digits, like 3"}]}}]
+        person: [sleep failed: <untrusted from="sleep">{"error":{"layer":"validation","code":"args.invalid","message":"'sleep' cannot run with these arguments: one thing is wrong","retryable":false,"usage":"/sleep ms","problems":[{"path":"ms","expected":"integer","got":"\"c\"","hint":"a whole number in digits, like 3"}]}}</untrusted>]
         [From the gateway, not from a person: The arguments for 'sleep' were wrong several times, so no further call is made. Answer now, in words: what was found out, what was tried, what did not work and why.]
     "#]].assert_eq(&asked[3].text());
 }
