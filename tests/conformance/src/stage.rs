@@ -38,6 +38,8 @@ pub struct Options {
     pub tools: String,
     /// Functions that they call.
     pub natives: Vec<(String, Arc<dyn Native>)>,
+    /// What reads people's own words.
+    pub model: Option<Arc<testkit::Scripted>>,
     /// What else the simulators are set up with.
     pub simulators: Box<dyn Fn(&mut sim::Options) + Send + Sync>,
     /// Platforms whose adapters run in the same gateway.
@@ -57,6 +59,7 @@ impl Default for Options {
             store: StoreKind::Sqlite,
             tools: String::new(),
             natives: Vec::new(),
+            model: None,
             simulators: Box::new(|_| ()),
             beside: Vec::new(),
             waits: true,
@@ -397,7 +400,7 @@ fn gateway(stores: Stores, options: &Options, gate: Gate, generation: u64) -> Ga
         stores,
         snapshot: snapshot(options, &policies, gate, generation),
         settings: Settings { drain: Duration::from_secs(5), ..Settings::default() },
-        model: None,
+        model: options.model.clone().map(|model| model as Arc<dyn dispatch::Model>),
     })
 }
 
