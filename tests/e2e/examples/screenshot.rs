@@ -63,24 +63,25 @@ fn sample(page: &Page) {
     }
 }
 
-/// What a day looks like: good answers, wrong ones, one that only its asker sees, and a pipeline that runs out of time.
+/// What a day looks like: a call that waits for its approval in another chat, good answers, an error that only its asker
+/// sees, and a search that finds another way.
 fn conversation(page: &Page, phone: bool) {
-    say(page, "telegram", "/weather_query 上海 days=3", 1);
-    say(page, "telegram", "/order_query A-17 status=payed", 2);
     for platform in ["discord", "slack"] {
-        go(page, platform, "group");
+        go(page, platform, ".conversation", "group");
     }
-    say(page, "discord", "/weather_query Oslo days=3", 1);
-    say(page, "discord", "/order_query ZZZ-99", 2);
+    go(page, "slack", ".person", "ops");
     say(page, "slack", "/sleep 50\n/sleep 120\n/sleep 80", 1);
-    say(page, "slack", "/order_query ZZZ-99", 2);
-    say(page, "telegram", "/research atlantis", 3);
+    say(page, "discord", "What is the weather in Shanghai and Berlin?", 1);
+    say(page, "discord", "/order_query ZZZ-99", 2);
+    say(page, "telegram", "Cancel order A-17", 0);
+    let asked = format!("{}.innerText.includes('Allow once')", pane("slack"));
+    page.until("Slack is asked", &asked);
+    say(page, "telegram", "Search for atlantis and write a summary", 1);
     if !phone {
         page.until(
-            "the tree of the research is whole",
-            "document.querySelector('#facts').textContent.includes(' s') && document.querySelectorAll('#tree li').length > 4",
+            "the tree of the search is whole",
+            "document.querySelectorAll('#tree li').length > 6 && !document.querySelector('#tree li[data-tone=running]')",
         );
-        page.click("[...document.querySelectorAll('#tree li[data-tone=execution] > button')].at(-1)");
     }
 }
 
@@ -88,10 +89,10 @@ fn pane(platform: &str) -> String {
     format!("document.querySelector('.pane[data-platform={platform}]')")
 }
 
-/// Chooses another chat of a pane.
-fn go(page: &Page, platform: &str, chat: &str) {
-    let select = format!("{}.querySelector('.conversation')", pane(platform));
-    page.look(&format!("{select}.value = '{chat}', {select}.dispatchEvent(new Event('change'))"));
+/// Chooses another chat of a pane, or another person.
+fn go(page: &Page, platform: &str, select: &str, value: &str) {
+    let select = format!("{}.querySelector('{select}')", pane(platform));
+    page.look(&format!("{select}.value = '{value}', {select}.dispatchEvent(new Event('change'))"));
 }
 
 /// Says it in a pane and waits until that many answers stand there.

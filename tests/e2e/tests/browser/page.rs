@@ -130,3 +130,14 @@ fn every_control_of_the_page_has_a_name_on_desk_and_phone() {
     assert_eq!(chat.page.look("document.querySelector('#side').getBoundingClientRect().right <= 0"), true);
     assert_eq!(chat.page.complaints(), Vec::<String>::new());
 }
+
+#[test]
+fn a_call_that_waits_for_people_is_allowed_by_an_operator_on_the_page() {
+    let chat = ChatPage::new(DESK);
+    chat.says("cancel order A-17");
+    chat.page.until("it is asked", "document.querySelector('.waiting .card')?.innerText.includes('May this run?')");
+    chat.page.click("[...document.querySelectorAll('.card .key')].find((one) => one.textContent == 'Allow')");
+    let said = chat.answered(1);
+    assert!(said.contains("A-17") && !said.contains("not allowed"), "{said}");
+    assert_eq!(chat.page.complaints(), Vec::<String>::new());
+}
