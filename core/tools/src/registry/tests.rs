@@ -120,7 +120,7 @@ fn a_bad_file_keeps_its_last_good_tools_and_says_so() {
         tool two a.yaml:5: good
         kept three b.yaml:1: unclosed bracket '{'
         kept two a.yaml:8: unknown key 'zzz' in a tool: known are name, toolset, description, parameters, returns, permissions, platforms, requires_env, check, endpoint, execution, max_result_size_chars, select, full_payload_log, publish, pinned, override, deprecated, dynamic, examples
-        error a.yaml:8:1: unknown key 'zzz' in a tool: known are name, toolset, description, parameters, returns, permissions, platforms, requires_env, check, endpoint, execution, max_result_size_chars, select, full_payload_log, publish, override, deprecated, dynamic, examples; the last good version of 'two' stays in use
+        error a.yaml:8:1: unknown key 'zzz' in a tool: known are name, toolset, description, parameters, returns, permissions, platforms, requires_env, check, endpoint, execution, max_result_size_chars, select, full_payload_log, publish, pinned, override, deprecated, dynamic, examples; the last good version of 'two' stays in use
         error b.yaml:1:1: unclosed bracket '{': the last good version of 'three' stays in use
     "#]]);
     desk.write("a.yaml", &spec("one", "best"));

@@ -71,6 +71,7 @@ fn every_documented_key_is_read() {
                     "https://internal-api.example.local/healthz",
                 ),
                 Manual,
+                true,
                 false,
                 None,
             ),
@@ -187,7 +188,7 @@ fn what_is_not_built_yet_is_said_to_be_so() {
             warning t.yaml:25:14: 'async' is not active in this version
             warning t.yaml:27:1: 'select' is not active in this version
             warning t.yaml:28:1: 'full_payload_log' is not active in this version
-            warning t.yaml:31:1: 'dynamic' is not active in this version
+            warning t.yaml:32:1: 'dynamic' is not active in this version
         "#]],
     );
 }
