@@ -169,7 +169,7 @@ async fn carried_out(cx: &Arc<TurnCx>, delegated: Delegated) -> Outcome {
 /// The answer, and whether the task may be done again without harm.
 async fn answer(cx: &Arc<TurnCx>, words: String, under: &Under) -> (Result<Value, Failure>, bool) {
     if !cx.steps.take() {
-        let failure = Failure::new(Code::LimitReached, "all the steps that one message may take are used up");
+        let failure = Failure::new(Code::LimitReached, "it took more steps than one message may take");
         return (Err(failure), true);
     }
     let record = record(cx, words, &under.path);
