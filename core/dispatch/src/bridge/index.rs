@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bm25::{Embedder, EmbedderBuilder, Embedding, Scorer, Tokenizer};
+use bm25::{Embedder, EmbedderBuilder, Embedding, Tokenizer};
 use policies::ToolSet;
 use serde_json::Value;
 use tools::Tool;
@@ -22,9 +22,8 @@ const QUERY_MAX: usize = 400;
 /// The tools of a snapshot by their words.
 pub(crate) struct Index {
     sought: Embedder<u32, Words>,
-    scorer: Scorer<u32>,
-    /// How many tools have a word.
-    having: HashMap<u32, usize>,
+    /// The tools that have a word, and how much it says of each.
+    having: HashMap<u32, Vec<(usize, f32)>>,
     tools: usize,
 }
 
@@ -34,44 +33,49 @@ impl Index {
         let words = Words { singles: true };
         let lengths: usize = texts.iter().map(|text| words.tokenize(text).len()).sum();
         let average = lengths as f32 / tools.len().max(1) as f32;
-        let builder = EmbedderBuilder::<u32, Words>::with_avgdl(average);
-        let embedder = builder.tokenizer(words).build();
-        let (mut scorer, mut having) = (Scorer::new(), HashMap::new());
-        for (id, text) in (0..).zip(&texts) {
-            let words = each_once(embedder.embed(text));
-            for word in words.indices() {
-                *having.entry(*word).or_default() += 1;
+        let embedder = EmbedderBuilder::<u32, Words>::with_avgdl(average).tokenizer(words).build();
+        let mut having: HashMap<u32, Vec<(usize, f32)>> = HashMap::new();
+        for (ix, text) in texts.iter().enumerate() {
+            for word in each_once(embedder.embed(text)).0 {
+                having.entry(word.index).or_default().push((ix, word.value));
             }
-            scorer.upsert(&id, words);
         }
         let sought = EmbedderBuilder::<u32, Words>::with_avgdl(average).build();
-        Self { sought, scorer, having, tools: tools.len() }
+        Self { sought, having, tools: tools.len() }
     }
 
     /// The tools of a view that fit, the best first; how many fit in all.
     pub fn search(&self, query: &str, view: &ToolSet, most: usize) -> (Vec<usize>, usize) {
         let query = contract::text::cut(query, QUERY_MAX);
-        let words = self.telling(each_once(self.sought.embed(&query)));
-        let mut found: Vec<(f32, usize)> = self
-            .scorer
-            .matches(&words)
-            .into_iter()
-            .filter_map(|found| Some((found.score, usize::try_from(found.id).ok()?)))
-            .filter(|(_, ix)| view.contains(*ix))
-            .collect();
+        let mut scores = vec![0.0; self.tools];
+        for tools in self.telling(&each_once(self.sought.embed(&query))) {
+            let weight = self.weight(tools.len());
+            for (ix, value) in tools {
+                scores[*ix] += weight * value;
+            }
+        }
+        let mut found: Vec<usize> = view.iter().filter(|ix| scores.get(*ix).is_some_and(|score| *score > 0.0)).collect();
         // The same order each time, also of those that fit alike.
-        found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
+        found.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
         let count = found.len();
-        (found.into_iter().take(most).map(|(_, ix)| ix).collect(), count)
+        found.truncate(most);
+        (found, count)
     }
 
-    /// Without words that most tools have, which tell nothing, unless there are no others.
-    fn telling(&self, mut words: Embedding<u32>) -> Embedding<u32> {
-        let tells = |word: &u32| self.having.get(word).is_some_and(|having| having * 2 <= self.tools);
-        if words.indices().any(tells) {
-            words.0.retain(|word| tells(&word.index));
+    /// By the tools that have a word; without words that most tools have, which tell nothing, unless there are no others.
+    fn telling(&self, words: &Embedding<u32>) -> Vec<&[(usize, f32)]> {
+        let mut known: Vec<_> = words.indices().filter_map(|word| self.having.get(word)).map(Vec::as_slice).collect();
+        let tells = |tools: &[(usize, f32)]| tools.len() * 2 <= self.tools;
+        if known.iter().any(|tools| tells(tools)) {
+            known.retain(|tools| tells(tools));
         }
-        words
+        known
+    }
+
+    /// What a word is worth that so many tools have.
+    fn weight(&self, having: usize) -> f32 {
+        let (all, having) = (self.tools as f32, having as f32);
+        (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
     }
 }
 
