@@ -8,6 +8,7 @@ use std::{
 use contract::{Caller, Digest, Locale, Menu, MenuItem, Message};
 use policies::{Compiled, Rights, ToolSet};
 use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
 use tools::Tool;
 
 use crate::{
@@ -47,12 +48,24 @@ pub(crate) struct Offer {
     pub described: Arc<Value>,
     /// What that takes of a window.
     pub tokens: u64,
+    /// Most tools are only found by searching.
+    pub is_bridged: bool,
 }
 
 impl Snapshot {
     /// `policies` must be compiled from the facts of `tools`.
     pub fn new(tools: Arc<tools::Snapshot>, policies: Arc<Compiled>, generation: u64) -> Self {
         Self { tools, policies, generation, lists: Mutex::default(), index: OnceLock::new() }
+    }
+
+    /// Makes the index behind, where it is going to be asked for: with many tools that takes a while.
+    pub(crate) fn prepare_index(self: &Arc<Self>, tasks: &TaskTracker) {
+        if self.index.get().is_none() {
+            let snapshot = self.clone();
+            tasks.spawn_blocking(move || {
+                snapshot.index();
+            });
+        }
     }
 
     /// Finds tools by words.
@@ -116,7 +129,7 @@ impl ToolList {
     /// others are found.
     pub(crate) fn offer(&self, context_tokens: u32, delegates: bool) -> &Offer {
         let [plain, ..] = &self.offers;
-        let all = plain.get_or_init(|| Offer::of(self.described.clone()));
+        let all = plain.get_or_init(|| Offer::of(self.described.clone(), false));
         let is_bridged = bridge::is_needed(all.tokens, context_tokens);
         self.offers[usize::from(is_bridged) * 2 + usize::from(delegates)].get_or_init(|| {
             let mut own = if is_bridged { bridge::described().to_vec() } else { Vec::new() };
@@ -127,14 +140,14 @@ impl ToolList {
             let mut all: Vec<Value> = listed.map(|tool| bridge::shown(tool)).collect();
             all.extend(own.iter().cloned());
             all.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
-            Offer::of(Arc::new(Value::Array(all)))
+            Offer::of(Arc::new(Value::Array(all)), is_bridged)
         })
     }
 }
 
 impl Offer {
-    fn of(described: Arc<Value>) -> Self {
-        Self { tokens: json_tokens(&described), described }
+    fn of(described: Arc<Value>, is_bridged: bool) -> Self {
+        Self { tokens: json_tokens(&described), described, is_bridged }
     }
 }
 

@@ -54,7 +54,8 @@ impl Index {
                 scores[*ix] += weight * value;
             }
         }
-        let mut found: Vec<usize> = view.iter().filter(|ix| scores.get(*ix).is_some_and(|score| *score > 0.0)).collect();
+        let mut found: Vec<usize> =
+            view.iter().filter(|ix| scores.get(*ix).is_some_and(|score| *score > 0.0)).collect();
         // The same order each time, also of those that fit alike.
         found.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
         let count = found.len();

@@ -66,6 +66,9 @@ impl Thread {
         let delegates = turn.under.map_or(0, |under| under.delegations) < turn.cx.limits.delegation;
         let list = turn.list();
         let offer = list.offer(about.context_tokens, delegates);
+        if offer.is_bridged {
+            turn.cx.snapshot.prepare_index(&turn.cx.inner.tasks);
+        }
         let tools = offer.described.clone();
         let system = system::text(turn);
         let fixed = budget::tokens(&system) + offer.tokens;
