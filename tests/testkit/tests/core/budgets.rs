@@ -139,8 +139,8 @@ async fn thirty_two_calls_of_one_step_run_together_and_are_told_in_order() {
 
 #[tokio::test]
 async fn an_answer_in_the_making_is_seen_by_whoever_watches() {
-    let drafts = ["Once", "Once upon", "Once upon a time"];
-    let model = Scripted::new([says("Once upon a time.").drafting(&drafts, Duration::from_millis(120))]);
+    let drafts = ["Once", "Once upon", "Once upon a time", "Once upon a time."];
+    let model = Scripted::new([says(drafts[3]).drafting(&drafts[..3], Duration::from_millis(120))]);
     let gateway = with(&model).await;
     let tell = message(Platform::Api, "c1", "ada", "tell me a story");
     let Accepted::Turn { id, .. } = gateway.gateway_accept(tell).await else { panic!("a turn") };
