@@ -151,5 +151,7 @@ async fn an_answer_in_the_making_is_seen_by_whoever_watches() {
             seen.push(text.to_string());
         }
     }
+    // To its end, also where the last of it comes too soon after what was shown.
+    assert_eq!(seen.pop().as_deref(), Some("Once upon a time."));
     assert!(!seen.is_empty() && seen.iter().all(|text| drafts.contains(&text.as_str())), "{seen:?}");
 }
