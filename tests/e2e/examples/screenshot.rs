@@ -76,7 +76,7 @@ fn conversation(page: &Page, phone: bool) {
     say(page, "telegram", "Cancel order A-17", 0);
     let asked = format!("{}.innerText.includes('Allow once')", pane("slack"));
     page.until("Slack is asked", &asked);
-    say(page, "telegram", "Search for atlantis and write a summary", 1);
+    say(page, "telegram", "Search for atlantis and write a summary", 2);
     if !phone {
         page.until(
             "the tree of the search is whole",

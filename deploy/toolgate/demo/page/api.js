@@ -16,10 +16,26 @@ async function ask(url, options) {
 const post = (url, body) =>
   ask(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
+/** Turns that wait for people, which neither run nor have ended, by their number. */
+let waits = new Map();
+
+async function parked() {
+  const { approvals = [] } = await ask(`${config.gateway}/v1/approvals`).catch(() => ({}));
+  const now = new Map();
+  for (const one of approvals) {
+    const { asked } = waits.get(one.turn) || now.get(one.turn) || await gateway.trace(one.turn).catch(() => ({}));
+    const sender = { id: one.sender, name: one.name };
+    now.set(one.turn, { turn: one.turn, state: "parked", platform: one.platform, sender, asked: asked || one.tool, started_us: one.asked_ms * 1_000 });
+  }
+  waits = now;
+  return [...now.values()];
+}
+
 export const gateway = {
   recent: async () => {
-    const body = await ask(`${config.gateway}/v1/traces?limit=40`);
-    return Array.isArray(body) ? body : body.traces || body.turns || body.items || [];
+    const [{ traces = [] }, waiting] = await Promise.all([ask(`${config.gateway}/v1/traces?limit=40`), parked()]);
+    const known = new Set(traces.map(({ turn }) => turn));
+    return [...traces, ...waiting.filter(({ turn }) => !known.has(turn))].sort((a, b) => (a.turn < b.turn ? 1 : -1));
   },
   trace: (ref) => ask(`${config.gateway}/v1/traces/${encodeURIComponent(ref)}`),
   watch: (ref) => new EventSource(`${config.gateway}/v1/traces/${encodeURIComponent(ref)}/events`),

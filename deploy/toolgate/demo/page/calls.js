@@ -55,6 +55,9 @@ async function list(light) {
     at("calls-count").hidden = !running;
     at("calls-count").textContent = String(running);
   }
+  // What waited for people goes on, and what was shown meanwhile is old.
+  const waited = [...view.nodes.values()].some((node) => node.kind === "turn" && node.state === "parked");
+  if (waited && turns.some((turn) => turn.turn === view.ref && turn.state !== "parked")) load(view.ref);
   const newest = turns[0]?.turn;
   if (newest && at("follow").checked && newest !== view.seen) {
     view.seen = newest;
@@ -171,8 +174,9 @@ function facts() {
   const { turn } = view;
   const root = [...view.nodes.values()].find((node) => node.kind === "turn");
   const caller = root?.place?.caller || {};
+  const models = new Set([...view.nodes.values()].filter((node) => node.kind === "model_step").map((node) => node.tool));
   const name = turn?.sender?.name || turn?.sender?.id || turn?.sender || caller.sender?.name;
-  const parts = [turn?.platform || caller.platform, typeof name === "string" ? name : null, root ? duration(root.duration_us) : null];
+  const parts = [turn?.platform || caller.platform, typeof name === "string" ? name : null, root ? duration(root.duration_us) : null, ...models];
   at("facts").textContent = parts.filter(Boolean).join(" · ");
 }
 
@@ -191,15 +195,17 @@ function line(node, depth) {
   const button = item.firstElementChild;
   const turn = node.kind === "turn";
   const step = node.kind === "model_step";
-  const name = turn ? "turn" : step ? `model ${node.tool || ""}`.trim() : node.tool || node.kind.replace("_", " ");
+  const approval = node.kind === "approval";
+  const name = turn ? "turn" : step ? "model" : approval ? "approval" : node.tool || node.kind.replace("_", " ");
   item.dataset.tone = toneOf(node);
   item.style.setProperty("--depth", depth);
   button.setAttribute("aria-expanded", String(view.open.has(node.call)));
-  button.setAttribute("aria-label", `${name}${node.path ? `, call ${node.path}` : ""}, level ${depth + 1}, ${word(node)} ${duration(node.duration_us)}`);
+  const aloud = step ? `model ${node.tool || ""}`.trim() : approval ? `approval of ${node.tool}` : name;
+  button.setAttribute("aria-label", `${aloud}${node.path ? `, call ${node.path}` : ""}, level ${depth + 1}, ${word(node)} ${duration(node.duration_us)}`);
   button.querySelector(".glyph").textContent = MARKS[node.state] || "•";
   button.querySelector("b").textContent = name;
-  const said = word(node);
-  button.querySelector("i").textContent = node.state === "ok" ? (turn ? node.args || "" : step ? tokens(node.usage) : node.path || "") : said;
+  const well = turn ? node.args : step ? tokens(node.usage) || node.tool : approval ? node.result : node.path;
+  button.querySelector("i").textContent = node.state === "ok" ? well || "" : approval && node.result ? node.result : word(node);
   details(item, node);
   return item;
 }
@@ -216,6 +222,7 @@ function details(item, node) {
   const body = (name, value) => (value ? [make("dt", { text: name }), make("dd", {}, make("pre", { text: pretty(value) }))] : []);
   const why = node.code ? `${word(node)}` : WORDS[node.state] || node.state;
   item.append(make("dl", { class: "details" },
+    ...fact(node.kind === "model_step" ? "model" : node.kind === "approval" ? "of" : "", node.kind === "call" || node.kind === "turn" ? "" : node.tool),
     ...fact("ended", why), ...fact("path", node.path),
     ...fact("started", preciseClock(node.started_us / 1_000)), ...fact("took", duration(node.duration_us)),
     ...fact("waited", node.queued_us ? duration(node.queued_us) : ""), ...fact("attempts", node.attempts > 1 ? node.attempts : ""),

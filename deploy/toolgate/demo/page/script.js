@@ -53,8 +53,15 @@ function tries(panes) {
     }
     look("chat");
     chosen.root.scrollIntoView({ inline: "start", block: "nearest" });
+    if (button.dataset.approver) asked(panes, button.dataset.approver);
     attempt(chosen, button.dataset, event.altKey).catch((error) => toast(error.message, "bad"));
   });
+}
+
+/** Where an approver is asked stands open: Slack's group, unless what waits is asked for there. */
+function asked(panes, person) {
+  const slack = panes.find((one) => one.place.platform === "slack");
+  if (slack && slack !== chosen) slack.open({ direct: false, person });
 }
 
 /** Does a thing to try in a chat: as whom, where and in which words stands at its button. */

@@ -81,7 +81,7 @@ impl Playground {
         };
         let panes = vec![pane("telegram", "Telegram"), pane("discord", "Discord"), pane("slack", "Slack")];
         let person = |(name, language): (&str, &str)| Person { name: name.into(), language: language.into() };
-        let people = [("you", "en"), ("mia", "en"), ("chen", "zh")].map(person).to_vec();
+        let people = [("you", "en"), ("mia", "en"), ("ops", "en"), ("chen", "zh")].map(person).to_vec();
         Self { gateway: String::new(), simulators: simulators.into(), panes, people }
     }
 

@@ -34,7 +34,9 @@ fn what_is_asked_for_in_telegram_is_allowed_in_slack() {
     let nodes: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.depth, row.tone.as_str())).collect();
     let expected = [("turn", 0), ("model", 1), ("order_cancel", 2), ("approval", 3), ("model", 1)];
     assert_eq!(nodes, expected.map(|(name, depth)| (name, depth, "ok")), "{rows:#?}");
-    assert!(rows[1].seen.contains("scripted model") && rows[1].seen.contains("tokens"), "{:?}", rows[1]);
+    assert!(rows[1].says.contains("scripted model") && rows[1].seen.contains("tokens"), "{:?}", rows[1]);
+    let facts = ground.page.text("document.querySelector('#facts').textContent");
+    assert!(facts.ends_with("scripted model, no AI"), "{facts}");
     assert!(rows[3].seen.contains("ops"), "{:?}", rows[3]);
     telegram.asks("where is order A-17?");
     assert!(telegram.last().contains("cancelled"), "{}", telegram.last());

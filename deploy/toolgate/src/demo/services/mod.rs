@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `GET /weather?city=&days=` | a forecast; an unknown place such as `Atlantis` is a 404 |
 //! | `POST /order/query`, `POST /order/refund` | orders `A-1` to `A-42`; refunds are only counted |
+//! | `POST /order/cancel` | the order is cancelled until the services end |
 //! | `GET /inventory/{sku}` | stock per warehouse |
 //! | `GET /search?q=`, `GET /page?url=`, `POST /summary` | a library; a page never answers when its address has one of [`library::HANGING`] in it |
 //! | `POST /report` | answers after three seconds |
@@ -20,7 +21,7 @@ mod shop;
 mod weather;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -47,6 +48,8 @@ pub struct Services {
 #[derive(Clone, Default)]
 struct Shared {
     counters: Arc<Mutex<BTreeMap<&'static str, u64>>>,
+    /// Numbers of orders, of which there are few.
+    cancelled: Arc<Mutex<BTreeSet<String>>>,
     /// Ends what never answers.
     end: CancellationToken,
 }
@@ -58,6 +61,20 @@ impl Shared {
         let count = counters.entry(what).or_default();
         *count += 1;
         *count
+    }
+
+    /// False when it was cancelled before.
+    fn cancel(&self, order: &str) -> bool {
+        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner).insert(order.to_owned())
+    }
+
+    /// An order with what has become of it since.
+    fn as_it_stands(&self, mut order: Value) -> Value {
+        let cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+        if order["order_id"].as_str().is_some_and(|id| cancelled.contains(id)) {
+            order["status"] = json!("cancelled");
+        }
+        order
     }
 }
 
@@ -104,6 +121,7 @@ fn router(shared: Shared) -> Router {
         .route("/weather", get(weather::forecast))
         .route("/order/query", post(shop::query))
         .route("/order/refund", post(shop::refund))
+        .route("/order/cancel", post(shop::cancel))
         .route("/inventory/{sku}", get(shop::inventory))
         .route("/search", get(library::search))
         .route("/page", get(library::page))

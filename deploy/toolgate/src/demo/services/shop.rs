@@ -1,4 +1,4 @@
-//! Orders, refunds and stock.
+//! Orders, refunds, cancellations and stock.
 
 use axum::{
     Json,
@@ -47,11 +47,19 @@ pub(super) struct Refund {
     amount: f64,
 }
 
+#[derive(Deserialize)]
+pub(super) struct Cancel {
+    order_id: String,
+}
+
 /// The order with this number, or the first whose number begins with it, and the numbers of the others.
 pub(super) async fn query(State(shared): State<Shared>, Json(wanted): Json<Wanted>) -> Response {
     shared.count("order_query");
     let id = wanted.order_id.trim().to_uppercase();
-    let all: Vec<_> = (1..=ORDERS).map(order).filter(|order| is_wanted(order, &wanted)).collect();
+    let all: Vec<_> = (1..=ORDERS)
+        .map(|number| shared.as_it_stands(order(number)))
+        .filter(|order| is_wanted(order, &wanted))
+        .collect();
     let number = |order: &Value| order["order_id"].as_str().unwrap_or_default().to_owned();
     let mut found: Vec<_> = all.iter().filter(|order| number(order) == id).collect();
     if found.is_empty() && !id.is_empty() {
@@ -80,6 +88,17 @@ pub(super) async fn refund(State(shared): State<Shared>, Json(refund): Json<Refu
     let id = format!("R-{:04}", 1_000 + count);
     Json(json!({ "refund_id": id, "order_id": order["order_id"], "amount": refund.amount, "state": "accepted" }))
         .into_response()
+}
+
+/// From then on the order is cancelled, for as long as the services run.
+pub(super) async fn cancel(State(shared): State<Shared>, Json(cancel): Json<Cancel>) -> Response {
+    shared.count("order_cancel");
+    let id = cancel.order_id.trim().to_uppercase();
+    if !(1..=ORDERS).any(|number| order(number)["order_id"] == id) {
+        return refuse(StatusCode::NOT_FOUND, format!("no order '{}'", cancel.order_id));
+    }
+    let state = if shared.cancel(&id) { "cancelled" } else { "already cancelled" };
+    Json(json!({ "order_id": id, "state": state })).into_response()
 }
 
 pub(super) async fn inventory(State(shared): State<Shared>, Path(sku): Path<String>) -> Response {

@@ -67,6 +67,20 @@ async fn a_refund_is_counted_once_and_never_larger_than_its_order() {
 }
 
 #[tokio::test]
+async fn a_cancelled_order_is_found_as_cancelled() {
+    let bench = Bench::new().await;
+    let states = ["cancelled", "already cancelled"];
+    for state in states {
+        let (status, cancelled) = bench.post("/order/cancel", json!({ "order_id": "a-17" })).await;
+        assert_eq!((status, cancelled), (StatusCode::OK, json!({ "order_id": "A-17", "state": state })));
+    }
+    let (_, order) = bench.post("/order/query", json!({ "order_id": "A-17" })).await;
+    assert_eq!(order["status"], "cancelled");
+    let (status, _) = bench.post("/order/cancel", json!({ "order_id": "Z-1" })).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn every_second_quote_fails_with_a_stack_that_nobody_should_see() {
     let bench = Bench::new().await;
     let mut statuses = Vec::new();
