@@ -411,10 +411,12 @@ impl Inner {
     }
 
     pub async fn tree(&self, turn: TurnId) -> Result<Vec<Node>, StoreDown> {
+        // Taken first: it is forgotten once it is written, which may be while the store is read.
+        let live = self.tracer.live(turn);
         let reading = tokio::time::timeout(TREE_DEADLINE, self.stores.trees.tree(turn)).await;
         let mut nodes = reading.unwrap_or_else(|_| Err(StoreDown("the call trees do not answer".into())))?;
         // What is in memory is newer than what is written; what nobody wrote is in the record.
-        let newer = match self.tracer.live(turn) {
+        let newer = match live {
             Some(live) => live.nodes(),
             None if mend::is_cut(&nodes) => {
                 let record = self.stores.turns.get(turn).await.ok().flatten();
