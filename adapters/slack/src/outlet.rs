@@ -100,7 +100,8 @@ const CHANNEL: &str = "channel:";
 /// What was posted to a person is changed in the conversation where it came to stand.
 fn with_channel(receipt: Receipt, to: &Address, answer: &Value) -> Receipt {
     let channel = answer["channel"].as_str().filter(|channel| *channel != to.conversation);
-    match channel.filter(|_| to.conversation.starts_with(['U', 'W'])).and_then(|c| Opaque::new(format!("{CHANNEL}{c}"))) {
+    match channel.filter(|_| to.conversation.starts_with(['U', 'W'])).and_then(|c| Opaque::new(format!("{CHANNEL}{c}")))
+    {
         Some(private) => Receipt { private, ..receipt },
         None => receipt,
     }

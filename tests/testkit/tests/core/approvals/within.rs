@@ -105,7 +105,8 @@ async fn a_program_without_a_conversation_is_told_at_once() {
             let record = life.gateway.record(turn).await.unwrap().unwrap();
             assert_eq!(record.state, TurnState::Done);
         }
-        let invoked = life.gateway.invoke(testkit::caller(Platform::Api), "once", Ok(serde_json::json!({"id": "x"}))).await;
+        let invoked =
+            life.gateway.invoke(testkit::caller(Platform::Api), "once", Ok(serde_json::json!({"id": "x"}))).await;
         expect!["approval.unavailable"].assert_eq(invoked.outcome.result.unwrap_err().code.as_str());
         assert_eq!(scene.gate.runs(), 0);
     })
