@@ -86,7 +86,9 @@ pub(crate) async fn would_hear(inner: &Inner, caller: &Caller, at: &Address) -> 
 
 fn has_content(message: &Message) -> bool {
     match &message.kind {
-        Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. } => text.chars().any(is_visible) || !message.files.is_empty(),
+        Kind::Text { text } | Kind::Edit { text } | Kind::Retold { text, .. } => {
+            text.chars().any(is_visible) || !message.files.is_empty()
+        }
         Kind::Command { .. } | Kind::Form { .. } | Kind::Press { .. } | Kind::Reaction { .. } => true,
     }
 }

@@ -84,24 +84,31 @@ async fn help_is_in_chinese_and_what_tools_say_of_themselves_is_not() {
         Some("zh-hans"),
         "/help",
         expect![[r#"
-        请写命令：/名称 值 或 /名称 键=值。几条命令各占一行时会同时运行。
+            请写命令：/名称 值 或 /名称 键=值。几条命令各占一行时会同时运行。
 
-        - /crash — Crashes on purpose
-        - /gate id — Waits until the test opens it; may be repeated
-        - /noop a [b=integer] [c=true|false] [d=[…]] [e=x|y] — Does nothing, with five fields to check
-        - /once id — Has an effect, so that it is never run twice
-        - /send_message to text — Sends a text to another conversation
-        - /sleep ms — Sleeps for some milliseconds
+            - /crash — Crashes on purpose
+            - /gate id — Waits until the test opens it; may be repeated
+            - /noop a [b=integer] [c=true|false] [d=[…]] [e=x|y] — Does nothing, with five fields to check
+            - /once id — Has an effect, so that it is never run twice
+            - /send_message to text — Sends a text to another conversation
+            - /sleep ms — Sleeps for some milliseconds
 
-        关于我自己：
+            关于我自己：
 
-        - /help — 这里能做什么
-        - /tools — 您在这里能用的工具；/tools 关键词 可以缩小范围
-        - /trace — 某次请求的经过：/trace 请求编号
-        - /stop — 停止正在为您运行的操作
-        - /new — 开始新的会话，忘记现在的会话
-        - /status — 正在运行什么，网关的状态如何
-    "#]],
+            - /help — 这里能做什么
+            - /tools — 您在这里能用的工具；/tools 关键词 可以缩小范围
+            - /trace — 某次请求的经过：/trace 请求编号
+            - /stop — 停止正在为您运行的操作
+            - /new — 开始新的会话；/resume 可以回到之前的会话
+            - /status — 正在运行什么，网关的状态如何
+            - /sessions — 您在这里之前的会话
+            - /resume — 回到之前的会话：/resume 序号
+            - /keep — 记住关于您的事：/keep 内容；不写内容则列出记住了什么
+            - /forget — 忘记已经记住的事：/forget 序号
+            - /approvals — 等待您答复的调用
+            - /approve — 让等待中的调用运行：/approve ID
+            - /deny — 不让它运行：/deny ID 理由
+        "#]],
     )
     .await;
 }
@@ -119,7 +126,7 @@ async fn built_ins_answer_in_chinese() {
         /tools 没有: 这里没有与“没有”有关的工具。发送 /tools 可以查看全部。
         /stop: 这里没有正在为您运行的操作。
         /status: 这个会话里没有正在运行的请求。
-        /new: 已开始新的会话。之前说过的内容不再使用。
+        /new: 已开始新的会话。之前说过的内容不再使用；/sessions 说明如何回到之前的会话。
         你好，你能做什么？: 我在这里执行命令。发送 /help 可以查看能做什么。
         /noop: ✏️ 请检查输入：“noop”无法用这些参数运行：有一处不对
     "#]]
