@@ -164,8 +164,8 @@ pub const SESSION_FORGET: &str = "\
 Example:
   toolgate session forget --platform telegram --account main --sender 123456789
 
-Sessions, facts, records and call trees of that person are erased, in all conversations of the account. What
-others said in shared sessions stays.";
+Sessions, facts, records and call trees of that person are erased, in all conversations of the
+account. What others said in shared sessions stays.";
 
 pub const TRACE_LIST: &str = "\
 Examples:
