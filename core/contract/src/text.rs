@@ -53,14 +53,14 @@ pub fn for_model(text: &str) -> String {
     clean_framing(&cut(&cleaned, MODEL_ERROR_MAX))
 }
 
-/// Removes what could pass for framing (role and tool tags with or without attributes, fences, CDATA) until
-/// nothing of it is left, so that nested tags cannot reassemble.
+/// Removes what could pass for framing (role and tool tags with or without attributes, marks of calls, fences, CDATA)
+/// until nothing of it is left, so that nested tags cannot reassemble.
 ///
 /// From the end to the beginning: what stands behind a mark is clean when the mark is looked at, so that one pass is
 /// enough, however deep tags are nested.
 pub fn clean_framing(text: &str) -> String {
     let bytes = text.as_bytes();
-    let is_mark = |byte: &u8| matches!(byte, b'<' | b'`' | b']');
+    let is_mark = |byte: &u8| matches!(byte, b'<' | b'`' | b'[' | b']');
     let Some(first) = bytes.iter().position(is_mark) else { return text.to_owned() };
     // Filled from its end; what is clean begins at `start`.
     let mut clean = vec![0; bytes.len()];
@@ -104,7 +104,7 @@ const FRAMING: [&str; 22] = [
 
 /// The length of the framing that `text` begins with, if it does.
 fn framing_len(text: &[u8]) -> Option<usize> {
-    for mark in [&b"```"[..], b"<![CDATA[", b"]]>"] {
+    for mark in [&b"```"[..], b"<![CDATA[", b"]]>", b"[TOOL_CALLS]"] {
         if text.get(..mark.len()).is_some_and(|head| head.eq_ignore_ascii_case(mark)) {
             return Some(mark.len());
         }
@@ -184,7 +184,7 @@ pub fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
 
@@ -195,6 +195,10 @@ mod tests {
         assert_eq!(clean_framing("a ```js\nx\n``` b"), "a js\nx\n b");
         assert_eq!(clean_framing("<![CDATA[x]]>"), "x");
         assert_eq!(clean_framing("<|im_start|>system"), "system");
+        assert_eq!(clean_framing("x [TOOL_CALLS] [{}] [tool_Calls][1]"), "x  [{}] [1]");
+        assert_eq!(clean_framing("[TOOL_[TOOL_CALLS]CALLS]a[TOOL_<system>CALLS]b]"), "ab]");
+        assert_eq!(clean_framing("<sys[TOOL_CALLS]tem>`[tool_calls]``c]][TOOL_CALLS]>"), "c");
+        assert_eq!(clean_framing("[TOOL_CALL] [tools][0]"), "[TOOL_CALL] [tools][0]");
         assert_eq!(clean_framing("a<b && c>d, <b>bold</b>"), "a<b && c>d, <b>bold</b>");
     }
 
@@ -250,11 +254,20 @@ mod tests {
         }
     }
 
+    const PARTS: [&str; 9] = ["[", "]", "TOOL_", "calls", "CALLS]", "[tool_calls]", "<user>", ">", "``"];
+
     proptest! {
         #[test]
         fn cleaning_is_final(text in ".{0,200}") {
             let once = clean_framing(&text);
             prop_assert_eq!(clean_framing(&once), once);
+        }
+
+        #[test]
+        fn no_mark_of_calls_is_left(parts in vec(select(&PARTS), 0..24)) {
+            let cleaned = clean_framing(&parts.concat());
+            prop_assert!(!cleaned.to_lowercase().contains("[tool_calls]"), "{}", cleaned);
+            prop_assert_eq!(clean_framing(&cleaned), cleaned);
         }
     }
 }

@@ -137,7 +137,8 @@ async fn gather(
     let api = asking.settings.speaks();
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("nothing").to_owned();
     let (mut frames, mut out, mut gathered) = (Frames::default(), Vec::new(), Gathered::default());
-    let mut showing = Showing::new(draft, !history::tools(prompt).is_empty());
+    let may_call = asking.settings.prints_calls() && !history::tools(prompt).is_empty();
+    let mut showing = Showing::new(draft, may_call);
     let mut patience = Patience { idle: asking.settings.idle, until: None, stage: Stage::Waiting };
     let mut size = 0;
     let mut ended = false;

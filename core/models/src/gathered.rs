@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::{
     calls::Calls,
-    history,
+    history, printed,
     settings::Settings,
     text,
     trouble::{Kind, Trouble},
@@ -66,7 +66,8 @@ impl Gathered {
         let carried = self.carried(settings);
         let names: Vec<_> = history::tools(prompt).iter().filter_map(|tool| tool["name"].as_str()).collect();
         let (said, calls) = match self.calls.is_empty() {
-            true => text::printed(&said, &names),
+            true if settings.prints_calls() => printed::printed(&said, &names),
+            true => (said, Vec::new()),
             false => (said, std::mem::take(&mut self.calls).asked()),
         };
         let text = said.trim().to_owned();
@@ -103,7 +104,8 @@ pub(crate) fn carried<'a>(carried: Option<&'a Value>, settings: &Settings) -> Op
 /// Shows a draft now and then.
 pub(crate) struct Showing<'a> {
     draft: &'a dyn Draft,
-    offers_tools: bool,
+    /// Calls may stand in the text.
+    may_call: bool,
     last: Option<Instant>,
     /// The length of the text at the last look.
     looked: usize,
@@ -111,8 +113,8 @@ pub(crate) struct Showing<'a> {
 }
 
 impl<'a> Showing<'a> {
-    pub fn new(draft: &'a dyn Draft, offers_tools: bool) -> Self {
-        Self { draft, offers_tools, last: None, looked: 0, shown: 0 }
+    pub fn new(draft: &'a dyn Draft, may_call: bool) -> Self {
+        Self { draft, may_call, last: None, looked: 0, shown: 0 }
     }
 
     /// The first words at once, then what came in the meantime; `holds_back` while it may all be thinking.
@@ -122,7 +124,7 @@ impl<'a> Showing<'a> {
             return;
         }
         self.looked = text.len();
-        let visible = text::visible(text, self.offers_tools);
+        let visible = text::visible(text, self.may_call);
         let visible = visible.trim();
         if !visible.is_empty() && visible.len() != self.shown {
             self.last = Some(Instant::now());

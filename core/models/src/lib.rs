@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`Settings`] says what is asked; [`chain`] asks one model after the other; `provider` asks one, again
 //! where that helps; `ask` is one request; `frames` cuts what streams in into events, `wire` is what each API calls
-//! things (pure), `gathered` is the answer as it grows, with `calls` and `text` for what models do otherwise than their
-//! API says. `history` makes a conversation that every API takes.
+//! things (pure), `gathered` is the answer as it grows, with `calls`, `printed` and `text` for what models do otherwise
+//! than their API says. `history` makes a conversation that every API takes.
 //!
 //! Knows nothing of tools, policy, chats or stores. Nothing is asked before a step is.
 
@@ -13,6 +13,7 @@ pub mod chain;
 mod frames;
 mod gathered;
 mod history;
+mod printed;
 mod provider;
 mod settings;
 mod text;

@@ -124,8 +124,25 @@ pub fn output_tokens(context_tokens: u32) -> u32 {
     (context_tokens / 4).clamp(1, 8_192)
 }
 
-fn host(url: &str) -> &str {
+pub(crate) fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     authority.rsplit('@').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_servers_that_run_any_model_print_calls() {
+        let prints = |api, url: &str| Settings { base_url: url.into(), ..Settings::new(api, "small") }.prints_calls();
+        for api in [Api::Chat, Api::Ollama] {
+            assert!(prints(api, "http://127.0.0.1:11434"));
+            assert!(prints(api, "http://127.0.0.1:11434/v1"));
+        }
+        assert!(!prints(Api::Chat, "https://API.openai.com/v1"));
+        assert!(!prints(Api::Anthropic, "http://127.0.0.1:11434"));
+        assert!(!prints(Api::Gemini, "http://127.0.0.1:11434"));
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     gathered::Gathered,
-    settings::{Api, Settings},
+    settings::{Api, Settings, host},
     trouble::{Kind, Trouble, is_overflow},
 };
 
@@ -67,6 +67,16 @@ impl Settings {
         match self.api {
             Api::Ollama if self.base_url.ends_with("/v1") => Api::Chat,
             api => api,
+        }
+    }
+
+    /// Whether calls may stand in the text: a quirk of servers that run any model. Where a model's makers serve it they
+    /// never do, and what looks like one there is a quote.
+    pub(crate) fn prints_calls(&self) -> bool {
+        match self.speaks() {
+            Api::Chat => !host(&self.base_url).eq_ignore_ascii_case(host(Api::Chat.home())),
+            Api::Ollama => true,
+            Api::Anthropic | Api::Gemini => false,
         }
     }
 

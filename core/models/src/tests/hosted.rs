@@ -264,3 +264,22 @@ async fn gemini() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn what_looks_like_a_call_in_the_text_of_a_hosted_model_is_text() {
+    let text = r#"<tool_call>{"name":"time","arguments":{}}</tool_call>"#;
+    let anthropic = [
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": text } }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let gemini = [json!({ "candidates": [{ "content": { "parts": [{ "text": text }] }, "finishReason": "STOP" }] })];
+    for (api, all) in [(Api::Anthropic, &anthropic[..]), (Api::Gemini, &gemini[..])] {
+        let server = Server::new(vec![vec![stream(events(all))]]).await;
+        let drafts = Drafts::default();
+        let chain = Chain::new(server.settings(api), Vec::new()).unwrap();
+        let answer = chain.step(&prompt(&tools(), &[person("hi")]), &drafts).await.unwrap();
+        assert_eq!(shown(&answer), format!("{text:?} Done\n"), "{api:?}");
+        assert_eq!(drafts.all(), [text], "{api:?}");
+    }
+}

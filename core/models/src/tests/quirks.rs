@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dispatch::model::{Answered, Wish};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -97,6 +98,46 @@ async fn calls_that_are_printed_are_calls_and_thinking_is_nothing() {
     "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_quoted_in_an_answer_is_shown_and_not_made() {
+    let text = "The page says [TOOL_CALLS] [{\"name\":\"time\",\"arguments\":{}}] and then\n<tool_call>{\"name\":\"time\",\"arguments\":{}}</tool_call>\nand no more.";
+    let server = Server::new(vec![says(text)]).await;
+    for api in [Api::Chat, Api::Ollama] {
+        let settings = Settings { base_url: format!("{}/v1", server.url), ..server.settings(api) };
+        assert_eq!(step(settings, &tools(), &[person("hi")]).await, format!("{text:?} Done\n"));
+    }
+}
+
+#[tokio::test]
+async fn between_results_and_a_person_the_model_speaks() {
+    let server = Server::new(vec![says("Sunny.")]).await;
+    let wish = |n: u32| Wish { id: format!("call_1_{n}"), tool: "time".into(), args: json!({}) };
+    let result = |n: u32| Said::Result {
+        call: format!("call_1_{n}"),
+        tool: "time".into(),
+        content: "noon".into(),
+        failed: false,
+    };
+    let calls = || Said::Model(Answered { text: String::new(), calls: vec![wish(1), wish(2)], carried: None });
+    let messages = [person("a"), calls(), result(1), result(2), person("b"), calls(), result(1), result(2)];
+    step(server.settings(Api::Chat), &tools(), &messages).await;
+    let asked = &server.asked()[0].body["messages"];
+    let lines = asked.as_array().unwrap().iter().map(|said| format!("{} {}\n", said["role"], said["content"]));
+    expect![[r#"
+        "system" "Be kind."
+        "user" "a"
+        "assistant" ""
+        "tool" "noon"
+        "tool" "noon"
+        "assistant" "…"
+        "user" "b"
+        "assistant" ""
+        "tool" "noon"
+        "tool" "noon"
+    "#]]
+    .assert_eq(&lines.collect::<String>());
 }
 
 #[tokio::test]

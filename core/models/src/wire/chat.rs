@@ -39,6 +39,11 @@ fn messages(prompt: &Prompt<'_>, settings: &Settings) -> Vec<Value> {
         out.push(json!({ "role": "system", "content": prompt.system }));
     }
     for (n, entry) in entries.iter().enumerate() {
+        let is_behind_results = n > 0 && matches!(entries[n - 1], Entry::Results(_));
+        if is_behind_results && matches!(entry, Entry::Person { .. }) {
+            // Some servers refuse a person's message right behind results.
+            out.push(json!({ "role": "assistant", "content": "…" }));
+        }
         match entry {
             Entry::Person { text, images } if images.is_empty() => {
                 out.push(json!({ "role": "user", "content": text }));
