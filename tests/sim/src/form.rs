@@ -1,4 +1,29 @@
-//! The bodies of forms: names and values with escapes.
+//! The bodies of requests, and of forms: names and values with escapes.
+
+use axum::body::{Body, Bytes};
+use futures_util::StreamExt;
+
+/// Why a body was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    TooLarge,
+    /// Its sender went away meanwhile: that breaks no rule.
+    HungUp,
+}
+
+/// The whole body, of at most `most` bytes.
+pub async fn whole(body: Body, most: usize) -> Result<Bytes, Cut> {
+    let mut stream = body.into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|_| Cut::HungUp)?;
+        if whole.len() + chunk.len() > most {
+            return Err(Cut::TooLarge);
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(whole.into())
+}
 
 /// Names and values of a form.
 pub fn pairs(form: &[u8]) -> impl Iterator<Item = (String, String)> {
@@ -45,4 +70,19 @@ fn unescape(text: &[u8]) -> String {
         at += 1;
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_hangs_up_sent_nothing_too_large() {
+        let cut = stream::iter([Ok(Bytes::from_static(b"abc")), Err(std::io::Error::other("gone"))]);
+        assert_eq!(whole(Body::from_stream(cut), 9).await, Err(Cut::HungUp));
+        assert_eq!(whole(Body::from("0123456789"), 9).await, Err(Cut::TooLarge));
+        assert_eq!(whole(Body::from("012345678"), 9).await.as_deref(), Ok(b"012345678".as_slice()));
+    }
 }

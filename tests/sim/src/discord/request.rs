@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::to_bytes;
 use axum::extract::{FromRequest, Multipart, Query, Request};
 use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
+use crate::form::{Cut, whole};
 
 /// A request may be as large as this in all.
 pub const MAX_BODY: usize = 25 * 1024 * 1024;
@@ -40,7 +40,10 @@ impl Body {
         if multipart {
             return Ok(Self { query: query.0, ..Self::parts(request).await? });
         }
-        let bytes = to_bytes(request.into_body(), MAX_BODY).await.map_err(|_| too_large())?;
+        let bytes = whole(request.into_body(), MAX_BODY).await.map_err(|cut| match cut {
+            Cut::TooLarge => too_large(),
+            Cut::HungUp => ApiError::new(400, 0, "400: Bad Request"),
+        })?;
         if bytes.is_empty() {
             return Ok(Self { query: query.0, ..Self::default() });
         }

@@ -1,12 +1,11 @@
 //! The parameters of a request, whichever way they were sent, and the token that came with them.
 
-use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use crate::form::pairs;
+use crate::form::{Cut, pairs, whole};
 
 /// The largest body that is read by a method; files go to addresses of their own.
 const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -36,8 +35,10 @@ impl Params {
         if kind.starts_with("multipart/form-data") {
             params.add_multipart(request).await?;
         } else {
-            let body = axum::body::to_bytes(Body::new(request.into_body()), MAX_BODY).await;
-            let body = body.map_err(|_| ApiError::broken("request_too_large"))?;
+            let body = whole(request.into_body(), MAX_BODY).await.map_err(|cut| match cut {
+                Cut::TooLarge => ApiError::broken("request_too_large"),
+                Cut::HungUp => ApiError::new("request_timeout"),
+            })?;
             params.add_body(&kind, &body)?;
         }
         // A token inside a JSON body is not looked at.

@@ -1,13 +1,12 @@
 //! The parameters of a request, whichever of the four ways of sending them was used.
 
-use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
-use crate::form::pairs;
+use crate::form::{Cut, pairs, whole};
 
 /// The largest body that is read: an upload of 50 MB and what surrounds it.
 pub const MAX_BODY: usize = 56 * 1024 * 1024;
@@ -45,9 +44,10 @@ impl Params {
             params.add_multipart(request).await?;
             return Ok(params);
         }
-        let Ok(body) = axum::body::to_bytes(Body::new(request.into_body()), MAX_BODY).await else {
-            return Err(ApiError::new(413, "Request Entity Too Large").as_rule("body_size"));
-        };
+        let body = whole(request.into_body(), MAX_BODY).await.map_err(|cut| match cut {
+            Cut::TooLarge => ApiError::new(413, "Request Entity Too Large").as_rule("body_size"),
+            Cut::HungUp => ApiError::bad("the request ended early"),
+        })?;
         if body.is_empty() {
         } else if kind.starts_with("application/json") {
             match serde_json::from_slice(&body) {
