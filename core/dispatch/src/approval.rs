@@ -23,7 +23,7 @@ use contract::{
 };
 use tokio::sync::{Notify, watch};
 
-pub(crate) use ask::{Asks, ask};
+pub(crate) use ask::{Asks, ask, people};
 pub(crate) use card::listed;
 pub(crate) use decide::{Answer, by_operator, by_person, concerns, typed};
 pub(crate) use park::{before, found, keep_time, park, stop};
@@ -90,9 +90,11 @@ impl Book {
         self.answers.send_modify(|n| *n += 1);
     }
 
-    fn has_room(&self, session: &SessionKey) -> bool {
+    /// Whether one more may be asked, with `beside` that are about to be.
+    fn has_room(&self, session: &SessionKey, beside: usize) -> bool {
         let open = self.lock();
-        open.of.len() < OPEN_MAX && open.of.values().filter(|w| w.session == *session).count() < OPEN_OF_SESSION_MAX
+        let of_session = open.of.values().filter(|w| w.session == *session).count();
+        open.of.len() + beside < OPEN_MAX && of_session + beside < OPEN_OF_SESSION_MAX
     }
 
     /// The next that expires.

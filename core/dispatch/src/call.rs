@@ -28,7 +28,7 @@ use own::Own;
 pub(crate) use parent::Parent;
 
 use crate::{
-    approval::{Asks, Waits},
+    approval::{self, Asks, Waits},
     bridge,
     delegate::{Delegated, Steps},
     delivery::Settling,
@@ -226,8 +226,9 @@ impl TurnCx {
         let mut permit = permit;
         if let Some(need) = permit.need(&prepared.args) {
             let args = Digest::of_json(&prepared.args);
-            let (session, caller) = (&self.session, &self.caller);
-            let exact = Exact { tool: &tool.name, spec: tool.digest, args, session, caller };
+            let (session, caller, by) = (&self.session, &self.caller, need.by);
+            let people = approval::people(self, by);
+            let exact = Exact { tool: &tool.name, spec: tool.digest, args, session, caller, by, need: people };
             if !self.is_allowed_in_session(&exact) {
                 return Ok(Fit::Asks(need, tool, prepared.args));
             }

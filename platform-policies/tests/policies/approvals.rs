@@ -135,7 +135,15 @@ fn a_permit_covers_what_people_said_yes_to_and_nothing_else() {
     assert!(!covers("order_refund", ApprovalState::default(), spec, &args));
     assert!(!covers("order_refund", ApprovalState::Expired { at_ms: 0 }, spec, &args));
     let (session, who) = (SessionKey::from_text("s"), caller("discord"));
-    let exact = |tool| Exact { tool, spec, args: Digest::of_json(&args), session: &session, caller: &who };
+    let exact = |tool| Exact {
+        tool,
+        spec,
+        args: Digest::of_json(&args),
+        session: &session,
+        caller: &who,
+        by: By::Approver,
+        need: 1,
+    };
     assert!(permitted(&policies, "discord", "order_refund").allowed_before(&exact("order_refund")).covers(spec, &args));
     assert!(!permitted(&policies, "discord", "order_refund").allowed_before(&exact("other")).covers(spec, &args));
     assert!(permitted(&policies, "discord", "order_query").covers(spec, &json!({"amount": 5})));

@@ -146,8 +146,8 @@ pub struct Approval {
 
 impl Approval {
     pub fn exact(&self) -> Exact<'_> {
-        let Self { tool, spec, args, session, caller, .. } = self;
-        Exact { tool, spec: *spec, args: *args, session, caller }
+        let Self { tool, spec, args, session, caller, by, need, .. } = self;
+        Exact { tool, spec: *spec, args: *args, session, caller, by: *by, need: *need }
     }
 }
 
@@ -159,15 +159,20 @@ pub struct Exact<'a> {
     pub args: Digest,
     pub session: &'a SessionKey,
     pub caller: &'a Caller,
+    /// Who had to say it, and how many: a rule that asks for more is asked anew.
+    pub by: By,
+    pub need: u32,
 }
 
 impl Exact<'_> {
-    /// The same for the same call of the same person in the same session.
+    /// The same for the same call of the same person in the same session, under the same demand.
     pub fn digest(&self) -> Digest {
         let Caller { platform, account, space, sender, .. } = self.caller;
         let space = space.as_deref().unwrap_or_default();
-        let Self { tool, spec, args, session, .. } = self;
-        let all = format!("{tool}\0{spec}\0{args}\0{session}\0{platform}\0{account}\0{space}\0{}", sender.id);
+        let Self { tool, spec, args, session, by, need, .. } = self;
+        let by = by.as_str();
+        let all =
+            format!("{tool}\0{spec}\0{args}\0{session}\0{platform}\0{account}\0{space}\0{}\0{by}\0{need}", sender.id);
         Digest::of(all.as_bytes())
     }
 }
@@ -295,8 +300,9 @@ pub struct Decider {
 }
 
 impl Decider {
+    /// The same human, through whichever account.
     pub fn is_same_person(&self, other: &Self) -> bool {
-        (self.platform, &self.account, &self.id) == (other.platform, &other.account, &other.id)
+        (self.platform, &self.id) == (other.platform, &other.id)
     }
 }
 

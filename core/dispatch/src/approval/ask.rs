@@ -47,7 +47,7 @@ pub(crate) async fn ask(cx: &Arc<TurnCx>, asks: Vec<(usize, Box<Asks>)>) -> Vec<
     let mut asked = Vec::with_capacity(asks.len());
     let mut new = Vec::new();
     for (n, asks) in asks {
-        match prepared(cx, &asks).await {
+        match prepared(cx, &asks, new.len()).await {
             Ok((approval, is_new)) => {
                 if is_new {
                     new.push(approval.clone());
@@ -69,8 +69,8 @@ pub(crate) async fn ask(cx: &Arc<TurnCx>, asks: Vec<(usize, Box<Asks>)>) -> Vec<
     shown.collect()
 }
 
-/// The approval of the call: as an earlier life of the turn asked for it, or a new one.
-async fn prepared(cx: &Arc<TurnCx>, asks: &Asks) -> Result<(Approval, bool), Failure> {
+/// The approval of the call: as an earlier life of the turn asked for it, or a new one. `beside` are new with it.
+async fn prepared(cx: &Arc<TurnCx>, asks: &Asks, beside: usize) -> Result<(Approval, bool), Failure> {
     if cx.fence.is_none() {
         return Err(asks.need.unavailable(&asks.tool.name));
     }
@@ -86,7 +86,7 @@ async fn prepared(cx: &Arc<TurnCx>, asks: &Asks) -> Result<(Approval, bool), Fai
         let say = format!("'{}' needs an approval, and within this call nobody can be asked", asks.tool.name);
         return Err(Failure::new(Code::ApprovalUnavailable, say).hint("ask for it by itself"));
     }
-    if !cx.inner.approvals.has_room(&cx.session) {
+    if !cx.inner.approvals.has_room(&cx.session, beside) {
         let say = format!("'{}' needs an approval, and too many calls wait for people already", asks.tool.name);
         return Err(Failure::new(Code::ApprovalUnavailable, say).hint("try again later"));
     }
@@ -115,13 +115,19 @@ fn new(cx: &TurnCx, asks: &Asks, id: ApprovalId) -> Approval {
         asked_ms,
         until_ms: asked_ms.saturating_add(u64::try_from(how.expires.as_millis()).unwrap_or(u64::MAX / 2)),
         by: asks.need.by,
-        need: if how.two && asks.need.by == By::Approver { 2 } else { 1 },
+        need: people(cx, asks.need.by),
         shown: shown(&asks.args, writes),
         why: one_line(&contract::text::clean_framing(&cx.waits.said()), WHY_MAX),
         rule: asks.need.rule.to_string(),
         cards: cards.collect(),
         state: ApprovalState::default(),
     }
+}
+
+/// How many have to say yes.
+pub(crate) fn people(cx: &TurnCx, by: By) -> u32 {
+    let is_two = by == By::Approver && cx.snapshot.policies.asks_how(&cx.caller).two;
+    if is_two { 2 } else { 1 }
 }
 
 /// Where somebody can be asked who may answer; nowhere, if nobody can be.
@@ -237,6 +243,10 @@ pub(super) fn approval_node(cx: &TurnCx, call: &Node, approval: &Approval) -> No
     };
     (node.state, node.code) = (state, code);
     node.result = super::decide::summed_up(&approval.state);
+    let by = super::decide::identified(&approval.state);
+    if !by.is_empty() {
+        node.detail.push_str(&format!("\nanswered by {by}"));
+    }
     node.duration_us = at_ms.map(|at| (at * 1_000).saturating_sub(node.started_us));
     node
 }

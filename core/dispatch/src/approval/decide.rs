@@ -141,11 +141,16 @@ async fn answered(
             Err(said) => return Ok(Some(said.to_owned())),
         },
     };
-    // Before the answer itself: whoever dies in between leaves the very permission that was given.
-    if let ApprovalState::Allowed { extent: Extent::Session, .. } = &to {
-        allow_in_session(inner, approval).await?;
+    if !made(settle(inner, approval, &to).await?) {
+        return Ok(None);
     }
-    Ok(made(settle(inner, approval, &to).await?).then_some(said))
+    // Behind the answer: one that came too late allows nothing. Whoever dies in between costs one more question.
+    if let ApprovalState::Allowed { extent: Extent::Session, .. } = &to
+        && let Err(down) = allow_in_session(inner, approval).await
+    {
+        tracing::warn!(approval = %approval.id, cause = %down, "allowed once: the session could not be told");
+    }
+    Ok(Some(said))
 }
 
 fn made(settled: Settled) -> bool {
@@ -187,10 +192,12 @@ fn is_asked_at(approval: &Approval, who: &Caller, at: &Address) -> bool {
 
 /// Why this person's answer does not count.
 fn may_not(inner: &Inner, approval: &Approval, who: &Caller) -> Option<&'static str> {
-    let is_requester = same_person(&approval.caller, who);
     match approval.by {
-        By::Requester => (!is_requester).then_some("only the one who asked can confirm this"),
+        By::Requester => (!same_person(&approval.caller, who)).then_some("only the one who asked can confirm this"),
         By::Approver => {
+            // The same human, through whichever account and in whichever space.
+            let asked = &approval.caller;
+            let is_requester = (asked.platform, &asked.sender.id) == (who.platform, &who.sender.id);
             let policies = inner.snapshot.load().policies.clone();
             match policies.approvers(&approval.caller).include(who) {
                 false => Some("you are not an approver of this"),
@@ -271,10 +278,21 @@ fn names(all: &[Decider]) -> String {
     all.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// For trees and operators.
+/// Who answered, by the platforms' ids; for operators.
+pub(super) fn identified(state: &ApprovalState) -> String {
+    let who = |who: &Decider| format!("{}:{}", who.platform, one_line(&who.id, 64));
+    match state {
+        ApprovalState::Asked { yes: by } | ApprovalState::Allowed { by, .. } | ApprovalState::Used { by, .. } => {
+            by.iter().map(who).collect::<Vec<_>>().join(", ")
+        }
+        ApprovalState::Refused { by, .. } => who(by),
+        ApprovalState::Expired { .. } | ApprovalState::Withdrawn { .. } => String::new(),
+    }
+}
+
+/// For trees, which also people see who asked for the turn.
 pub(super) fn summed_up(state: &ApprovalState) -> String {
-    let who = |who: &Decider| format!("{} ({}:{})", name(who), who.platform, one_line(&who.id, 64));
-    let all = |by: &[Decider]| by.iter().map(who).collect::<Vec<_>>().join(", ");
+    let (who, all) = (name, names);
     match state {
         ApprovalState::Asked { yes } if yes.is_empty() => "asked".to_owned(),
         ApprovalState::Asked { yes } => format!("asked; agreed so far: {}", all(yes)),

@@ -66,7 +66,12 @@ fn one(value: &Value) -> String {
     let text = masked(value, 0).to_string();
     let long = text.chars().count();
     match long > ONE_MAX {
-        true => format!("{} ({long} characters, cut)", plain(&text, ONE_MAX)),
+        // Both ends: what stands behind a long beginning would else be agreed to unseen.
+        true => {
+            let (head, tail) = (ONE_MAX - ONE_MAX / 3, ONE_MAX / 3);
+            let end: String = text.chars().skip(long - tail).collect();
+            format!("{}{} ({long} characters, {} left out)", plain(&text, head), plain(&end, tail), long - head - tail)
+        }
         false => plain(&text, ONE_MAX),
     }
 }
@@ -140,7 +145,7 @@ mod tests {
         let text = "```\n".repeat(1_250);
         let shown = shown(&json!({"text": text, "more": text, "list": vec![text; 9], "x": "y"}), false);
         assert!(shown.chars().count() < 1_400 && shown.lines().count() < 10);
-        assert!(shown.contains("(6252 characters, cut)") && shown.ends_with("x: \"y\""), "{shown}");
+        assert!(shown.contains("(6252 characters, 5952 left out)") && shown.ends_with("x: \"y\""), "{shown}");
         let many: Map<String, Value> = (0..500).map(|n| (format!("k{n}"), json!("v".repeat(200)))).collect();
         let shown = super::shown(&Value::Object(many), false);
         assert!(shown.chars().count() < 1_300 && shown.ends_with("characters, cut)"));

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use contract::{
     CallId, Code, Failure, Node, Outcome, Private,
-    records::{Approval, ApprovalState, Change, ChangeError, Exact, Extent},
+    records::{Approval, ApprovalState, By, Change, ChangeError, Exact, Extent},
     text::one_line,
 };
 
@@ -135,6 +135,11 @@ impl TurnCx {
         stored.ok().flatten().unwrap_or_else(|| approval.clone())
     }
 
+    /// Whether policy asks by now for somebody else, or for more people, than said yes.
+    fn asks_for_more(&self, by: By, approval: &Approval) -> bool {
+        by == By::Approver && approval.by == By::Requester || super::people(self, by) > approval.need
+    }
+
     /// Permits and reads the call anew; it has to be exactly what people said yes to.
     fn admit_approved(
         &self,
@@ -148,8 +153,12 @@ impl TurnCx {
             return Err(Failure::unknown_tool(permit.tool(), &[]));
         };
         let prepared = tool.prepare(call.args.clone())?;
+        if permit.need(&prepared.args).is_some_and(|need| self.asks_for_more(need.by, approval)) {
+            return Err(changed(&approval.tool));
+        }
         let args = contract::Digest::of_json(&prepared.args);
-        let exact = Exact { tool: &tool.name, spec: tool.digest, args, session: &self.session, caller: &self.caller };
+        let (session, caller) = (&self.session, &self.caller);
+        let exact = Exact { tool: &tool.name, spec: tool.digest, args, session, caller, ..approval.exact() };
         if exact.digest() != approval.exact().digest() {
             return Err(changed(&approval.tool));
         }

@@ -145,7 +145,7 @@ async fn a_call_waits_for_an_approver_and_runs_when_one_says_yes() {
         expect![[r#"
             turn  ok
             └─ once {id: "x"}  ok
-               └─ approval: allowed by bob (telegram:bob)  ok
+               └─ approval: allowed by bob  ok
         "#]]
         .assert_eq(&tree(&life, turn, &ids).await);
         assert!(matches!(state(&life, ids[0]).await, ApprovalState::Used { .. }));
@@ -188,9 +188,9 @@ async fn approving_the_second_of_two_runs_the_second() {
         expect![[r#"
             turn  failed [approval.refused]
             ├─ once {id: "second"}  ok
-            │  └─ approval: allowed by bob (telegram:bob)  ok
+            │  └─ approval: allowed by bob  ok
             └─ once {id: "first"}  denied [approval.refused]
-               └─ approval: refused by bob (telegram:bob)  denied [approval.refused]
+               └─ approval: refused by bob  denied [approval.refused]
         "#]]
         .assert_eq(&tree(&life, turn, &ids).await);
     })
@@ -218,7 +218,7 @@ async fn one_call_that_waits_does_not_hold_its_siblings_nor_the_lane() {
             ├─ gate {id: "one"}  ok
             ├─ sleep {ms: 1}  ok
             └─ gate {id: "ask"}  ok
-               └─ approval: allowed by bob (telegram:bob)  ok
+               └─ approval: allowed by bob  ok
         "#]]
         .assert_eq(&tree(&life, turn, &ids).await);
     })
@@ -352,7 +352,7 @@ async fn a_long_preview_is_one_message_and_hides_secrets() {
         scene.wait_for(1).await;
         parked(&life, turn).await;
         let card = scene.stands();
-        assert!(card.chars().count() < 1_500 && card.contains("characters, cut)"), "{card}");
+        assert!(card.chars().count() < 1_500 && card.contains("characters, 4802 left out)"), "{card}");
         assert!(card.contains("api_key: ***") && !card.contains("sk-live-1"), "{card}");
     })
     .await;

@@ -1,6 +1,6 @@
 //! Whose answer counts, how long, and for what.
 
-use contract::{Action, records::Extent};
+use contract::{Action, Platform, records::Extent};
 use expect_test::expect;
 
 use super::{Scene, parked, press, said, state, tell, tree};
@@ -31,6 +31,10 @@ async fn only_who_may_answer_answers_where_it_was_asked() {
         let third = scene.wait_for(3).await[2];
         let told = press(&life, "g", "bob", Action::Allow(third)).await;
         expect!["you asked for it yourself: somebody else has to approve it"].assert_eq(&told);
+        // Nor is it from another space of the platform, where the same person is somebody else's member.
+        let mut elsewhere = testkit::press(Platform::Telegram, "g", "bob", Action::Allow(third));
+        (elsewhere.address.space, elsewhere.address.direct) = (Some("another".into()), false);
+        assert_eq!(tell(&life, elsewhere).await, told);
         press(&life, "g", "eve", Action::Allow(third)).await;
         life.done(own).await;
         press(&life, "g", "ada", Action::Allow(noop)).await;
@@ -149,6 +153,50 @@ async fn allowed_in_this_session_is_for_exactly_that_call_of_that_person() {
         scene.wait_for(5).await;
         parked(&life, turn).await;
         assert_eq!(scene.gate.runs(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_that_came_too_late_allows_nothing() {
+    for_each_store(|ground| async move {
+        let scene = Scene::new(ground);
+        let life = scene.life().await;
+        for cards in 1..=4 {
+            let turn = life.turn(said("g", "ada", "/once id=x")).await;
+            let id = scene.wait_for(cards).await[cards - 1];
+            parked(&life, turn).await;
+            let answer = |who, action| press(&life, "g", who, action);
+            tokio::join!(answer("bob", Action::Deny(id)), answer("eve", Action::AllowSession(id)));
+            life.done(turn).await;
+            // Where the yes came first, the session has it, and nothing is left to be asked.
+            if scene.gate.runs() > 0 {
+                return;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_yes_counts_no_longer_where_policy_asks_for_more() {
+    const CONFIRMED: &str = "approve: { once: { by: requester } }";
+    const APPROVED: &str = "approve: { once: {} }\napprovers: { users: [\"id:bob\"] }";
+    for_each_store(|ground| async move {
+        let mut scene = Scene::with(ground, CONFIRMED);
+        let life = scene.life().await;
+        let turn = life.turn(said("g", "ada", "/once id=x")).await;
+        let ids = scene.wait_for(1).await;
+        parked(&life, turn).await;
+        press(&life, "g", "ada", Action::AllowSession(ids[0])).await;
+        life.done(turn).await;
+        life.kill();
+        scene.rules = APPROVED;
+        let life = scene.life().await;
+        let turn = life.turn(said("g", "ada", "/once id=x")).await;
+        scene.wait_for(2).await;
+        parked(&life, turn).await;
+        assert_eq!(scene.gate.runs(), 1);
     })
     .await;
 }

@@ -9,7 +9,7 @@ use testkit::{
     model::{says, wants},
 };
 
-use super::{RULES, Scene, parked, press, said, tell, tree};
+use super::{Scene, parked, press, said, tell, tree};
 use crate::scene::for_each_store;
 
 const PIPELINES: &str = r#"
@@ -29,14 +29,14 @@ endpoint:
 
 impl Scene {
     async fn life_with(&self, model: Option<&Arc<Scripted>>) -> Life {
-        let (outlet, gate, model) = (self.outlet.clone(), self.gate.clone(), model.cloned());
+        let (outlet, gate, model, rules) = (self.outlet.clone(), self.gate.clone(), model.cloned(), self.rules);
         let life = Life::start(self.ground.opening(), move |stores| {
             let mut setup = Setup::new(stores).gate(&gate).outlet(&outlet);
             if let Some(model) = &model {
                 setup = setup.model(model);
             }
             setup.tools = format!("{TOOLS}{PIPELINES}");
-            setup.policies = vec![allow_lab_with(Platform::Telegram, RULES), allow_lab_with(Platform::Api, RULES)];
+            setup.policies = vec![allow_lab_with(Platform::Telegram, rules), allow_lab_with(Platform::Api, rules)];
             setup
         })
         .await;
@@ -89,6 +89,35 @@ async fn a_pipeline_goes_on_where_it_waited() {
         for (tool, times) in [("buys", 1), ("gate {", 3), ("once {", 1), ("approval", 1)] {
             assert_eq!(nodes.matches(tool).count(), times, "{tool}: {nodes}");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calls_from_before_a_wait_count_among_those_that_a_message_may_make() {
+    const FEW: &str = r#"
+limits: { calls_per_turn: 5, messages_per_minute: 1000000 }
+approve: { once: {} }
+approvers: { users: ["id:bob"], deliver: [conversation] }
+"#;
+    for_each_store(|ground| async move {
+        let scene = Scene::with(ground, FEW);
+        // With what the pipeline calls it is five calls before the sixth, at which the message may make no more.
+        let after = wants(&[("gate", r#"{"id": "one more"}"#)]);
+        let model = Scripted::new([wants(&[("buys", "{}")]), after, says("That is all.")]);
+        let life = scene.life_with(Some(&model)).await;
+        let turn = life.turn(said("g", "ada", "please buy it")).await;
+        let ids = scene.wait_for(1).await;
+        parked(&life, turn).await;
+        life.kill();
+        let life = scene.life_with(Some(&model)).await;
+        press(&life, "g", "bob", Action::Allow(ids[0])).await;
+        life.done(turn).await;
+        let log = scene.gate.log();
+        let ran: Vec<_> = log.iter().filter_map(|line| line.strip_prefix("in ")).collect();
+        assert_eq!(ran, ["looked", "beside", "bought", "told"]);
+        let heard = model.asked()[2].text();
+        assert!(heard.contains("limit.reached") && heard.contains("at most 5 calls"), "{heard}");
     })
     .await;
 }
