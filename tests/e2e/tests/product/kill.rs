@@ -239,8 +239,7 @@ async fn an_answer_takes_the_place_of_the_progress_that_an_earlier_life_showed(w
     for asked in &asked {
         progress.push(asked.progress().await.message);
     }
-    // What was posted is seen before its receipt is stored; Telegram cannot be asked for one that was lost in between.
-    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+    receipts_are_stored().await;
     gateway.kill();
     world.service.let_go("look");
     world.service.let_go("act");
@@ -290,12 +289,18 @@ async fn what_a_process_did_last_is_in_the_tree(world: World) {
     }
 }
 
+/// What was posted is seen before its receipt is stored; Telegram cannot be asked for one that was lost in between.
+async fn receipts_are_stored() {
+    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+}
+
 async fn buttons_of_an_earlier_life_work(world: World) {
     let (gateway, team) = (world.start().await, world.chat("team"));
     let failed = team.says("/fail tag=f").answer().await;
     world.service.hold("look");
     let asked = team.says("/look tag=a");
     let progress = asked.progress().await;
+    receipts_are_stored().await;
     gateway.kill();
     let gateway = world.start().await;
     world.service.asked("look", "a", 2).await;
