@@ -4,6 +4,7 @@ mod ended;
 mod host;
 mod own;
 mod parent;
+mod permit;
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -204,18 +205,6 @@ impl TurnCx {
             return Err(Failure::new(Code::LimitReached, format!("one message may make at most {most} calls")));
         }
         Ok(())
-    }
-
-    pub fn permit(&self, parent: Option<Parent<'_>>, tool: &str) -> Result<policies::Permit, Failure> {
-        let now = self.inner.snapshot.load();
-        let (turns, current) = (&self.snapshot.policies, &now.policies);
-        let (mounted, within) = (self.here.mounted.as_ref(), parent.and_then(|p| p.rights));
-        policies::permit_in(turns, current, &self.caller, tool, mounted, within).map_err(|refusal| {
-            let view = now.policies.view_in(&self.caller, mounted);
-            let mut near = now.tools.nearest(tool, &view);
-            near.retain(|near| within.is_none_or(|within| within.allows(near)));
-            refusal.to_failure(tool, &near)
-        })
     }
 
     fn prepare(&self, permit: policies::Permit, args: Value, path: &CallPath) -> Result<Fit, Failure> {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use contract::{
-    CallId, Code, Failure, Node, Outcome, Private,
+    CallId, Caller, Code, Failure, Node, Outcome, Private,
     records::{Approval, ApprovalState, By, Change, ChangeError, Exact, Extent},
     text::one_line,
 };
@@ -19,6 +19,8 @@ use crate::{
 
 /// How often the store is asked meanwhile: another process may have taken the answer.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How long a platform may take to say which roles a person has.
+const ROLES_DEADLINE: Duration = Duration::from_secs(5);
 /// Most characters of a reason that the person is told.
 const REASON_MAX: usize = 200;
 
@@ -86,7 +88,11 @@ async fn started(
     if let Some(failure) = refusal(approval) {
         return Err(failure);
     }
-    let ready = match cx.admit_approved(parent, call, node.clone(), approval) {
+    let admitted = match keeps_its_right(cx, parent, &call.tool).await {
+        Ok(()) => cx.admit_approved(parent, call, node.clone(), approval),
+        Err(failure) => Err(failure),
+    };
+    let ready = match admitted {
         Ok(ready) => ready,
         Err(failure) => {
             decide::withdraw(&cx.inner, approval.id, "it is another one by now, or not permitted any more").await;
@@ -101,6 +107,20 @@ async fn started(
         Err(error) => Err(Failure::new(Code::Store, "it was not started: we could not write down that it starts")
             .cause(Private::new(error.to_string()))),
     }
+}
+
+/// Roles may have been taken away from whoever asked while the call waited: what was lost counts, what was won does not.
+async fn keeps_its_right(cx: &TurnCx, parent: Option<Parent<'_>>, tool: &str) -> Result<(), Failure> {
+    let had = &cx.caller.roles;
+    let connected = cx.address.as_ref().filter(|_| !had.is_empty()).and_then(|to| cx.inner.outlet(to));
+    let Some(connected) = connected else { return Ok(()) };
+    let asked = tokio::time::timeout(ROLES_DEADLINE, connected.source.roles(&cx.caller)).await;
+    let Ok(Ok(present)) = asked else {
+        let say = format!("'{tool}' was not run: the platform did not say what may be done there now");
+        return Err(Failure::new(Code::ApprovalUnavailable, say).hint("ask for it again"));
+    };
+    let roles = had.iter().filter(|role| present.contains(role)).cloned().collect();
+    cx.permit_as(&Caller { roles, ..cx.caller.clone() }, parent, tool).map(drop)
 }
 
 /// Why a decided call does not start.

@@ -257,6 +257,7 @@ say-approval-refused = '{ $tool }' was refused by { $person }
 say-approval-refused-why = '{ $tool }' was refused by { $person }: { $reason }
 say-approval-expired = nobody answered in time whether '{ $tool }' may run
 say-approval-changed = '{ $tool }' was changed after it was asked for, so it was not run
+say-approval-roles = '{ $tool }' was not run: the platform did not say what may be done there now
 say-approval-inside = '{ $tool }' needs an approval, and within this call nobody can be asked
 say-approval-crowded = '{ $tool }' needs an approval, and too many calls wait for people already
 say-approval-unwritten = it was not asked for: we could not write down that it waits

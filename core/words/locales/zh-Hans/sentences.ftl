@@ -256,6 +256,7 @@ say-approval-refused = “{ $tool }”被 { $person } 拒绝
 say-approval-refused-why = “{ $tool }”被 { $person } 拒绝：{ $reason }
 say-approval-expired = 没有人及时答复“{ $tool }”是否可以运行
 say-approval-changed = “{ $tool }”在提出之后有了变动，因此没有运行
+say-approval-roles = “{ $tool }”没有运行：平台没有说明现在那里允许做什么
 say-approval-inside = “{ $tool }”需要批准，而在这次调用之内无法询问任何人
 say-approval-crowded = “{ $tool }”需要批准，而等待答复的调用已经太多
 say-approval-unwritten = 没有提出：无法记录它正在等待

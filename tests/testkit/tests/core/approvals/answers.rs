@@ -244,3 +244,28 @@ async fn an_operator_answers_from_anywhere() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn who_lost_the_role_while_the_call_waited_may_not_any_more() {
+    const BUYERS: &str = r#"
+approve: { once: {} }
+approvers: { users: ["id:bob"] }
+only: { "tool:once": ["role:buyers"] }
+"#;
+    for_each_store(|ground| async move {
+        let scene = Scene::with(ground, BUYERS);
+        let life = scene.life().await;
+        for (cards, (left, runs)) in (1..).zip([(&["member"][..], 0), (&["member", "buyers"][..], 1)]) {
+            let mut asked = said("g", "ada", "/once id=x");
+            asked.roles = vec!["member".into(), "buyers".into()];
+            let turn = life.turn(asked).await;
+            let id = scene.wait_for(cards).await[cards - 1];
+            parked(&life, turn).await;
+            scene.outlet.roles_are(left);
+            press(&life, "g", "bob", Action::Allow(id)).await;
+            life.done(turn).await;
+            assert_eq!(scene.gate.runs(), runs);
+        }
+    })
+    .await;
+}
