@@ -86,8 +86,12 @@ async fn answered(app: &Arc<App>, who: &Who, headers: &HeaderMap, body: Body) ->
     if streams {
         return Ok(referred(turn, follow::stream(app, turn, Chunks::new(head, wants_usage), None, Some(hang_up))));
     }
-    let settled = tokio::time::timeout(LONGEST, turns::settled(&app.gateway, turn)).await;
-    let reply = match settled.unwrap_or(Standing::Open) {
+    let settled = tokio::select! {
+        biased;
+        settled = tokio::time::timeout(LONGEST, turns::settled(&app.gateway, turn)) => settled.unwrap_or(Standing::Open),
+        () = app.shutdown.cancelled() => return Err(leaving(turn)),
+    };
+    let reply = match settled {
         Standing::Replied(reply) => reply,
         Standing::Refused => return Err(not_taken(turn)),
         Standing::Open => {
@@ -176,6 +180,14 @@ async fn accept(
 
 fn not_taken(turn: TurnId) -> Problem {
     Problem::busy("too many messages wait in this conversation already; this one was not taken").reference(turn)
+}
+
+/// Nothing is waited for at shutdown. The turn of a session goes on, and its answer is fetched by the reference; one
+/// that brought its conversation along is stopped as when its client hangs up. Either may have done something already:
+/// it is not to be asked again by itself.
+fn leaving(turn: TurnId) -> Problem {
+    let failure = Failure::new(Code::Unavailable, "the gateway is being shut down; there is no answer yet");
+    Problem::of(failure).reference(turn).ran()
 }
 
 /// The turn ended without an answer; asking again by oneself might do again what its tools did.

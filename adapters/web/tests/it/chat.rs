@@ -11,7 +11,7 @@ use testkit::{
     model::{fails, never, says, wants},
 };
 
-use crate::world::{DESKTOP, OTHER, World, events, until, world, world_with};
+use crate::world::{DESKTOP, OTHER, World, events, shared, until, world, world_with};
 
 const PACE: Duration = Duration::from_millis(120);
 
@@ -134,6 +134,34 @@ async fn a_turn_stops_when_its_client_hangs_up() {
             world.get("/v1/traces", Some(DESKTOP)).await.1["traces"][0]["state"] == "cancelled"
         })
         .await;
+    }
+}
+
+#[tokio::test]
+async fn at_shutdown_a_wait_ends_with_the_reference_and_the_turn_of_a_session_goes_on() {
+    for session in [Some("s1"), None] {
+        let world = shared(world_with(Scripted::new([never()])).await);
+        let waiting = tokio::spawn({
+            let world = world.clone();
+            let body = json!({ "messages": [user("think for ever")] });
+            async move { post(&world, Some(DESKTOP), session, &body).await }
+        });
+        until("the turn runs", || async { world.gateway.gateway.load().2 == 1 }).await;
+        world.shutdown.cancel();
+        let answer = waiting.await.unwrap();
+        assert_eq!((answer.status().as_u16(), &answer.headers()["x-should-retry"]), (503, &"false".parse().unwrap()));
+        let body: Value = answer.json().await.unwrap();
+        assert_eq!((&body["error"]["code"], &body["error"]["type"]), (&json!("unavailable"), &json!("server_error")));
+        let turn = body["error"]["reference"].as_str().unwrap().parse().unwrap();
+        until("the interface has ended", || async { world.web.join.is_finished() }).await;
+        match session {
+            Some(_) => {
+                let record = world.gateway.gateway.record(turn).await.unwrap().unwrap();
+                assert!(record.reply.is_none() && !record.cancelled, "it goes on");
+                assert_eq!(world.gateway.gateway.load().2, 1);
+            }
+            None => until("it was stopped", || async { world.gateway.gateway.load().2 == 0 }).await,
+        }
     }
 }
 
