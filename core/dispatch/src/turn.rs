@@ -174,7 +174,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         posted: record.deliveries.iter().map(|d| d.n).filter(|n| *n != 0).collect(),
         fence: Some(fence),
         progress: Progress::new(inner, record),
-        calls: AtomicU32::new(0),
+        calls: AtomicU32::new(steps::calls_before(&record.journal)),
         nodes: AtomicU32::new(waits.nodes_before(record.lives)),
         waits,
         unwritten: Mutex::default(),

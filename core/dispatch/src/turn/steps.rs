@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use contract::{
     CallId, Code, Failure, Outcome, Reply,
-    records::{ModelStep, Record},
+    records::{Entry, ModelStep, Record},
 };
 
 use crate::{
@@ -18,6 +18,13 @@ use crate::{
 /// Whether a step is the turn's own, and not of a call that has steps.
 pub(super) fn is_turns(step: &ModelStep) -> bool {
     step.path().parts().len() == 1
+}
+
+/// Calls of earlier lives that are not admitted again, as the journal knows their ends: they count among the turn's, or
+/// each wait for people would allow as many anew. One that may run again is counted when it does.
+pub(super) fn calls_before(journal: &[Entry]) -> u32 {
+    let is_over = |entry: &&Entry| entry.end.is_some() || entry.key.is_none();
+    u32::try_from(journal.iter().filter(is_over).count()).unwrap_or(u32::MAX)
 }
 
 /// Asks the planner and runs the calls, step by step, until there is an answer: to the message of the record, or to a task
