@@ -5,6 +5,7 @@ use contract::{
     records::{Item, Person, Remembered, Session, SessionId, TurnLine, Visit},
 };
 use serde::{Deserialize, Serialize};
+use ulid::Ulid;
 
 use crate::pack::{Unreadable, pack, unpack};
 
@@ -36,6 +37,12 @@ impl Head {
 pub fn without_sender(session: &Session) -> Result<Vec<u8>, StoreDown> {
     let owner = Person { sender: String::new(), ..session.owner.clone() };
     pack(&Head { place: session.place.clone(), owner, tenant: session.tenant.clone() })
+}
+
+/// How far a session is noted from which something was taken out: older than every turn, and never the same, so that it is
+/// known from what stood there before.
+pub fn nothing_noted() -> TurnId {
+    TurnId(Ulid::from_parts(0, TurnId::new().0.random()))
 }
 
 /// A fact as it is stored: found by whom it is of, told in the space where it was said.

@@ -111,7 +111,8 @@ pub struct Session {
     /// Of turns that are not told word by word any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The newest turn that the summary covers.
+    /// The newest turn that the summary covers. After something was taken out, an id older than any turn and never the
+    /// same: nothing is covered, and what was being noted before is not written any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarised_to: Option<TurnId>,
     /// Names of tools and toolsets that are used in it alone; nothing means all that policy shows.
@@ -148,7 +149,8 @@ pub enum SessionChange {
     Mount(Option<Vec<String>>),
     /// This exact call is allowed from now on.
     Allow(Digest),
-    /// Covers the turns up to `to`; an older one than is there changes nothing.
+    /// Covers the turns up to `to`. Nothing changes unless the session is noted as far as when it was read and has not
+    /// been erased since: of what was taken out in the meantime no summary may tell. Nor does one that covers less.
     Summary {
         text: String,
         to: TurnId,

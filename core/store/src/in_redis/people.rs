@@ -13,7 +13,7 @@ use crate::{
     pack::{pack, unpack},
     record::{HEAD, hex},
     rows::{unpack_line, unpack_node},
-    session::{Belongs, KeptFact, free_number, without_sender},
+    session::{Belongs, KeptFact, free_number, nothing_noted, without_sender},
 };
 
 /// Keys that are looked through at once.
@@ -115,7 +115,7 @@ impl Redis {
     /// Takes what a person said out of a session that others share.
     async fn take_out(&self, session: &Session, person: &Person, who: &str) -> Result<u64, StoreDown> {
         let partition = session.place.partition();
-        let (key, items) = (self.keys.session(partition, session.id), self.keys.items(partition, session.id));
+        let items = self.keys.items(partition, session.id);
         let packed: Vec<Vec<u8>> = self.link.ask(cmd("LRANGE").arg(&items).arg(0).arg(-1)).await?;
         let theirs = packed
             .iter()
@@ -126,11 +126,14 @@ impl Redis {
             pipe.cmd("LREM").arg(&items).arg(1).arg(item.as_slice()).ignore();
             taken += 1;
         }
-        pipe.cmd("HDEL").arg(&key).arg(who).arg("s").arg("z").ignore();
-        if session.owner.hash() == person.hash() {
-            pipe.cmd("HSET").arg(&key).arg("h").arg(without_sender(session)?).arg("i").arg("").ignore();
-        }
         let () = self.link.pipe(&pipe).await?;
+        // Last, for a summary may be written of what is taken out; and whoever spoke is known until all is done.
+        let is_owner = session.owner.hash() == person.hash();
+        let head = if is_owner { without_sender(session)? } else { Vec::new() };
+        let forgotten = self.verb::<String>("forget", &session.place, |script| {
+            script.arg(session.id.to_string()).arg(who).arg(nothing_noted().to_string()).arg(head);
+        });
+        forgotten.await?;
         Ok(taken)
     }
 

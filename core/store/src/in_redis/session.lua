@@ -48,10 +48,23 @@ function verbs.allow(id, digest, most)
   redis.call('EXPIRE', key, limits.keep)
   return '1'
 end
-function verbs.summary(id, text, to)
+-- read, began: how far it was noted when it was read, and when it began; one that was erased begins anew under its id
+function verbs.summary(id, text, to, read, began)
   if not there(id) then return '0' end
   local key = base .. 'session:' .. id
-  if (redis.call('HGET', key, 'z') or '') < to then redis.call('HSET', key, 's', text, 'z', to) end
+  local noted = redis.call('HGET', key, 'z') or ''
+  if noted == read and noted < to and redis.call('HGET', key, 'b') == began then
+    redis.call('HSET', key, 's', text, 'z', to)
+  end
+  return '1'
+end
+-- who spoke, how far it is noted from now on, and the head where the owner is not known any more
+function verbs.forget(id, who, noted, head)
+  if not there(id) then return '0' end
+  local key = base .. 'session:' .. id
+  redis.call('HDEL', key, who, 's')
+  redis.call('HSET', key, 'z', noted)
+  if head ~= '' then redis.call('HSET', key, 'h', head, 'i', '') end
   return '1'
 end
 return verbs[verb](unpack(ARGV, 5))

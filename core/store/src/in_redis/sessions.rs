@@ -107,8 +107,9 @@ impl Sessions for Redis {
                 .await?
             }
             SessionChange::Summary { text, to } => {
+                let read = session.summarised_to.map(|to| to.to_string()).unwrap_or_default();
                 self.verb("summary", &session.place, |script| {
-                    script.arg(id).arg(text).arg(to.to_string());
+                    script.arg(id).arg(text).arg(to.to_string()).arg(read).arg(session.began_ms.to_string());
                 })
                 .await?
             }
@@ -157,7 +158,7 @@ impl Sessions for Redis {
 
 impl Redis {
     /// What the script of sessions makes of a verb.
-    fn verb<T: redis::FromRedisValue>(
+    pub fn verb<T: redis::FromRedisValue>(
         &self,
         verb: &str,
         place: &MemoryKey,

@@ -8,14 +8,14 @@ use contract::{
 use rusqlite::{Connection, params};
 
 use super::{
-    Sqlite, id_of,
+    Sqlite, id_bytes, id_of,
     sessions::{erase, find},
 };
 use crate::{
     pack::{pack, unpack},
     record::{HEAD, blanked, is_body},
     rows::{unpack_line, unpack_node},
-    session::{Belongs, KeptFact, free_number, without_sender},
+    session::{Belongs, KeptFact, free_number, nothing_noted, without_sender},
 };
 
 /// Turns that are looked through in one commit.
@@ -126,7 +126,8 @@ fn take_out(db: &Connection, id: [u8; 16], person: &Person) -> rusqlite::Result<
     let hash = person.hash();
     let taken = db.execute("DELETE FROM said WHERE session = ?1 AND person = ?2", params![id, hash])?;
     db.execute("DELETE FROM speakers WHERE session = ?1 AND person = ?2", params![id, hash])?;
-    db.execute("UPDATE sessions SET summary = NULL, summarised_to = NULL WHERE id = ?1", [id])?;
+    let nothing = id_bytes(nothing_noted());
+    db.execute("UPDATE sessions SET summary = NULL, summarised_to = ?2 WHERE id = ?1", params![id, nothing])?;
     let session = find(db, id)?.and_then(|stored| stored.into_session().ok());
     if let Some(session) = session.filter(|session| session.owner.hash() == hash) {
         let head = without_sender(&session).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;

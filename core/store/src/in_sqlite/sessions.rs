@@ -82,16 +82,8 @@ impl Sessions for Sqlite {
             }
             SessionChange::Allow(digest) => self.threads.write(move |db| allow(db, id, digest)).await,
             SessionChange::Summary { text, to } => {
-                self.set(move |db| {
-                    let mut put = db.prepare_cached(
-                        "UPDATE sessions SET
-                           summary = CASE WHEN coalesce(summarised_to, x'') < ?3 THEN ?2 ELSE summary END,
-                           summarised_to = max(coalesce(summarised_to, x''), ?3)
-                         WHERE id = ?1",
-                    )?;
-                    put.execute(params![id, text, id_bytes(to)])
-                })
-                .await
+                let read = (session.summarised_to.map(id_bytes), int(session.began_ms));
+                self.threads.write(move |db| note(db, id, read, (&text, id_bytes(to)))).await
             }
         }
     }
@@ -308,6 +300,22 @@ fn allow(db: &Connection, id: [u8; 16], digest: Digest) -> rusqlite::Result<bool
     let packed = pack(&allowed).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let mut write = db.prepare_cached("UPDATE sessions SET allowed = ?2 WHERE id = ?1")?;
     write.execute(params![id, packed]).map(|_| true)
+}
+
+/// False when the session is gone. `read` is how far it was noted when it was read, and when it began: one that was erased
+/// begins anew under its id.
+fn note(
+    db: &Connection,
+    id: [u8; 16],
+    read: (Option<[u8; 16]>, i64),
+    (text, to): (&str, [u8; 16]),
+) -> rusqlite::Result<bool> {
+    let mut put = db.prepare_cached(
+        "UPDATE sessions SET summary = ?2, summarised_to = ?3
+         WHERE id = ?1 AND summarised_to IS ?4 AND began_ms = ?5 AND coalesce(summarised_to, x'') < ?3",
+    )?;
+    let is_noted = put.execute(params![id, text, to, read.0, read.1])? > 0;
+    Ok(is_noted || db.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id])?)
 }
 
 pub fn erase(db: &Connection, id: [u8; 16]) -> rusqlite::Result<bool> {

@@ -82,7 +82,9 @@ facts! {
         a_person_keeps_fifty_facts
         facts_are_told_in_the_space_where_they_were_said
         who_is_forgotten_leaves_nothing
-        who_is_forgotten_leaves_shared_sessions_to_the_others;
+        who_is_forgotten_leaves_shared_sessions_to_the_others
+        a_summary_of_what_was_forgotten_meanwhile_is_not_written
+        a_summary_of_an_erased_session_is_not_written_into_the_one_in_its_place;
     memory:
         cursors_are_kept_over_lives
         a_lease_has_one_holder

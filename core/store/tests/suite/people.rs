@@ -2,7 +2,7 @@
 
 use contract::{
     CallId, Kind, Node, NodeKind, Place, SessionKey,
-    records::{Erased, FACTS_MAX, Fact, Kept, Person, Record, Stores, TurnQuery},
+    records::{Erased, FACTS_MAX, Fact, Kept, Person, Record, Session, SessionChange, Stores, TurnQuery},
 };
 
 use crate::{ground::Ground, make::*};
@@ -95,7 +95,7 @@ pub async fn who_is_forgotten_leaves_shared_sessions_to_the_others(ground: Groun
     let mine = answered(&stores, "chat", "7", "a").await;
     let other = answered(&stores, "chat", "8", "b").await;
     let session = stores.sessions.current(&visit(&mine)).await.unwrap().unwrap();
-    let summary = contract::records::SessionChange::Summary { text: "7 lives in Oslo".into(), to: mine.id };
+    let summary = SessionChange::Summary { text: "7 lives in Oslo".into(), to: mine.id };
     stores.sessions.change(&session, &summary).await.unwrap();
     let erased = stores.people.forget(&person("7")).await.unwrap();
     assert_eq!((erased.sessions, erased.items), (0, 1));
@@ -104,4 +104,41 @@ pub async fn who_is_forgotten_leaves_shared_sessions_to_the_others(ground: Groun
     let session = stores.sessions.current(&visit(&other)).await.unwrap().unwrap();
     let items = stores.sessions.items(&session, None, 9).await.unwrap();
     assert_eq!(items.iter().map(|item| item.turn).collect::<Vec<_>>(), [other.id]);
+}
+
+/// A summary of what `session` held when it was read.
+async fn note(stores: &Stores, session: &Session, to: &Record) -> bool {
+    let summary = SessionChange::Summary { text: "7 lives in Oslo".into(), to: to.id };
+    stores.sessions.change(session, &summary).await.unwrap()
+}
+
+pub async fn a_summary_of_what_was_forgotten_meanwhile_is_not_written(ground: Ground) {
+    let stores = ground.open("a").await;
+    let mine = answered(&stores, "chat", "7", "a").await;
+    let other = answered(&stores, "chat", "8", "b").await;
+    let third = answered(&stores, "chat", "9", "c").await;
+    let now = async || stores.sessions.current(&visit(&other)).await.unwrap().unwrap();
+    let never_noted = now().await;
+    stores.people.forget(&person("7")).await.unwrap();
+    assert!(note(&stores, &never_noted, &other).await, "the session is there");
+    assert_eq!(now().await.summary, None);
+    let forgotten = now().await;
+    assert_eq!(stores.sessions.items(&forgotten, forgotten.summarised_to, 9).await.unwrap().len(), 2);
+    stores.people.forget(&person("9")).await.unwrap();
+    assert!(note(&stores, &forgotten, &third).await);
+    assert_eq!(now().await.summary, None, "also when it was forgotten in twice");
+    assert!(note(&stores, &now().await, &mine).await);
+    assert!(now().await.summary.is_some(), "what is left is noted again");
+}
+
+pub async fn a_summary_of_an_erased_session_is_not_written_into_the_one_in_its_place(ground: Ground) {
+    let stores = ground.open("a").await;
+    let mine = answered(&stores, "chat", "7", "a").await;
+    let erased = stores.sessions.current(&visit(&mine)).await.unwrap().unwrap();
+    stores.people.forget(&person("7")).await.unwrap();
+    assert!(!note(&stores, &erased, &mine).await, "it is gone");
+    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    let other = answered(&stores, "chat", "8", "b").await;
+    note(&stores, &erased, &mine).await;
+    assert_eq!(stores.sessions.current(&visit(&other)).await.unwrap().unwrap().summary, None);
 }
