@@ -6,7 +6,7 @@ use crate::summary::is_secret;
 
 /// Most characters of all arguments together, of one of them, and most lines.
 const ALL_MAX: usize = 1_000;
-const ONE_MAX: usize = 300;
+const ONE_MAX: usize = 270;
 const LINES_MAX: usize = 24;
 /// Lines of a difference.
 const DIFF_LINES_MAX: usize = 40;
@@ -145,7 +145,7 @@ mod tests {
         let text = "```\n".repeat(1_250);
         let shown = shown(&json!({"text": text, "more": text, "list": vec![text; 9], "x": "y"}), false);
         assert!(shown.chars().count() < 1_400 && shown.lines().count() < 10);
-        assert!(shown.contains("(6252 characters, 5952 left out)") && shown.ends_with("x: \"y\""), "{shown}");
+        assert!(shown.contains("(6252 characters, 5982 left out)") && shown.ends_with("x: \"y\""), "{shown}");
         let many: Map<String, Value> = (0..500).map(|n| (format!("k{n}"), json!("v".repeat(200)))).collect();
         let shown = super::shown(&Value::Object(many), false);
         assert!(shown.chars().count() < 1_300 && shown.ends_with("characters, cut)"));

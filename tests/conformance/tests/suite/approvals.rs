@@ -212,7 +212,7 @@ async fn a_preview_of_long_arguments_is_one_message_and_hides_secrets(platform: 
     let text = serde_json::json!({ "id": long, "api_key": "sk-live-secret" }).to_string();
     stage.people.mention("general", "ann", &format!("/once {text}")).await;
     let card = card(&stage.people, "general", "once").await;
-    assert!(card.text.contains("characters, cut") && card.text.contains("api_key: ***"), "{card:?}");
+    assert!(card.text.contains(" left out)") && card.text.contains("api_key: ***"), "{card:?}");
     assert_eq!(card.buttons.len(), 3);
     let chat = stage.people.chat("general").await;
     assert_eq!(chat.iter().filter(|entry| is_card(entry)).count(), 1);

@@ -352,7 +352,7 @@ async fn a_long_preview_is_one_message_and_hides_secrets() {
         scene.wait_for(1).await;
         parked(&life, turn).await;
         let card = scene.stands();
-        assert!(card.chars().count() < 1_500 && card.contains("characters, 4802 left out)"), "{card}");
+        assert!(card.chars().count() < 1_500 && card.contains("characters, 4832 left out)"), "{card}");
         assert!(card.contains("api_key: ***") && !card.contains("sk-live-1"), "{card}");
     })
     .await;
