@@ -14,6 +14,7 @@ mod delegate;
 mod delivery;
 mod drafts;
 mod gating;
+mod isolation;
 mod kill;
 mod kinds;
 mod lanes;
