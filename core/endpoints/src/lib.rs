@@ -11,6 +11,7 @@ use tools::{Build, Endpoint, Spec, spec::EndpointSpec};
 mod http;
 pub mod native;
 mod pipeline;
+pub mod secret;
 #[cfg(test)]
 mod testing;
 
