@@ -52,13 +52,14 @@ fn the_demo_refunds_in_the_terminal_and_not_in_telegram() {
         "order_refund orders money",
         "order_cancel orders delete",
         "search_web research network",
+        "mail_inbox mail read",
         "hang lab",
         "send_message messaging write",
     ]
     .map(tool);
     let policies = compiled(policies::demo(), &tools);
-    assert_eq!(policies.view(&caller("console")).len(), 7);
-    assert_eq!(policies.view(&caller("telegram")).len(), 6);
+    assert_eq!(policies.view(&caller("console")).len(), 8);
+    assert_eq!(policies.view(&caller("telegram")).len(), 7);
     let refusal = permit(&policies, &policies, &caller("telegram"), "order_refund", None).unwrap_err();
     assert_eq!((refusal.file.as_str(), refusal.rule.as_str()), ("telegram.yaml", "tools.deny: order_refund"));
     assert_eq!(refusal.to_failure("order_refund", &[]).code, Code::ToolUnknown);
@@ -74,6 +75,7 @@ fn rules_can_be_listed_as_written() {
         platform layer, toolsets.allow: weather, telegram.yaml:3
         platform layer, toolsets.allow: orders, telegram.yaml:3
         platform layer, toolsets.allow: research, telegram.yaml:3
+        platform layer, toolsets.allow: mail, telegram.yaml:3
         platform layer, toolsets.allow: lab, telegram.yaml:3
         platform layer, toolsets.allow: messaging, telegram.yaml:3
         platform layer, tools.deny: order_refund, telegram.yaml:4

@@ -8,6 +8,7 @@ const FILES: &[(&str, &str)] = &[
     ("demo/tools/weather.yaml", include_str!("../../demo/tools/weather.yaml")),
     ("demo/tools/orders.yaml", include_str!("../../demo/tools/orders.yaml")),
     ("demo/tools/research.yaml", include_str!("../../demo/tools/research.yaml")),
+    ("demo/tools/mail.yaml", include_str!("../../demo/tools/mail.yaml")),
     ("demo/tools/lab.yaml", include_str!("../../demo/tools/lab.yaml")),
     ("demo/tools/messaging.yaml", include_str!("../../demo/tools/messaging.yaml")),
 ];

@@ -31,6 +31,7 @@ pub fn next(request: &Value) -> Next {
         () if heard.says_any(&["slowly", "慢慢"]) => Some(about(&heard)),
         () if heard.says_any(&["cancel", "取消"]) => cancel(&heard),
         () if heard.says_any(&["refund", "退款", "pay back"]) => refund(&heard),
+        () if heard.says_any(&["digest", "每日"]) => digest(&heard),
         () if heard.says_any(&["weather", "forecast", "天气", "预报"]) => weather(&heard),
         () if heard.says_any(&["search", "summar", "read about", "搜索", "总结", "摘要"]) => research(&heard),
         () if heard.says_any(&["stock", "inventory", "库存"]) => stock(&heard),
@@ -66,6 +67,7 @@ fn help(heard: &Heard) -> Next {
          - *where is order A-17?*, *refund order A-17*, *cancel order A-17*\n\
          - *how many of TEA-100 are in stock?*\n\
          - *run the sales report*\n\
+         - *the daily digest for Oslo, please*\n\
          - *tell me about yourself slowly*\n\
          - *what did I ask before?*",
         "我是一段**脚本，不是人工智能**：我只按几条规则回答，这样演示不需要密钥。我能听懂：\n\n\
@@ -74,6 +76,7 @@ fn help(heard: &Heard) -> Next {
          - *订单 A-17 在哪里？*、*给订单 A-17 退款*、*取消订单 A-17*\n\
          - *TEA-100 还有多少库存？*\n\
          - *运行销售报告*\n\
+         - *请给我柏林的每日摘要*\n\
          - *慢慢介绍一下自己*\n\
          - *我问过什么？*",
     ))
@@ -284,6 +287,21 @@ fn report(heard: &Heard) -> Option<Next> {
             vec![("slow_report", json!({ "name": "sales" }))],
         ),
         false => may_not(heard, "slow_report"),
+    })
+}
+
+/// The tool's own text is the answer.
+fn digest(heard: &Heard) -> Option<Next> {
+    if let Some(done) = heard.results("daily_digest").last() {
+        return Some(say(match done.failed() {
+            Some(why) => said(heard, format!("There is no digest: {why}."), format!("没有摘要：{why}。")),
+            None => plain(&done.result),
+        }));
+    }
+    let city = cities(&heard.last).into_iter().next().unwrap_or_else(|| "Berlin".into());
+    Some(match heard.offers("daily_digest") {
+        true => call("", vec![("daily_digest", json!({ "city": city }))]),
+        false => may_not(heard, "daily_digest"),
     })
 }
 

@@ -7,6 +7,7 @@
 //! | `POST /order/cancel` | the order is cancelled until the services end |
 //! | `GET /inventory/{sku}` | stock per warehouse |
 //! | `GET /search?q=`, `GET /page?url=`, `POST /summary` | a library; a page never answers when its address has one of [`library::HANGING`] in it |
+//! | `GET /mail?unread=&limit=` | today's mails in the shop's mailbox |
 //! | `POST /report` | answers after three seconds |
 //! | `GET /quote?symbol=` | every second request fails with 500 |
 //! | `GET /sample?what=` | a text with everything that a message can hold, or one with more code than fits |
@@ -16,6 +17,7 @@
 
 mod lab;
 pub mod library;
+mod mail;
 mod sample;
 mod shop;
 mod weather;
@@ -126,6 +128,7 @@ fn router(shared: Shared) -> Router {
         .route("/search", get(library::search))
         .route("/page", get(library::page))
         .route("/summary", post(library::summary))
+        .route("/mail", get(mail::inbox))
         .route("/report", post(lab::report))
         .route("/quote", get(lab::quote))
         .route("/sample", get(sample::sample))

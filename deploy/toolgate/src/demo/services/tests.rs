@@ -81,6 +81,18 @@ async fn a_cancelled_order_is_found_as_cancelled() {
 }
 
 #[tokio::test]
+async fn unread_mail_is_told_newest_first() {
+    let bench = Bench::new().await;
+    let (_, all) = bench.get("/mail?unread=false").await;
+    let (_, unread) = bench.get("/mail?limit=2").await;
+    assert_eq!((&all["count"], &unread["count"]), (&json!(5), &json!(4)));
+    assert_eq!(unread["mails"].as_array().unwrap().len(), 2);
+    let received = |mail: &Value| mail["received"].as_str().unwrap().to_owned();
+    assert!(all["mails"].as_array().unwrap().windows(2).all(|two| received(&two[0]) > received(&two[1])));
+    assert_eq!(bench.get("/mail?limit=99").await.0, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn every_second_quote_fails_with_a_stack_that_nobody_should_see() {
     let bench = Bench::new().await;
     let mut statuses = Vec::new();
