@@ -4,7 +4,10 @@
 //! decide nothing.
 
 mod approvals;
+mod artefacts;
+mod schedules;
 mod sessions;
+mod tools;
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +28,10 @@ use crate::{
 };
 
 pub use approvals::*;
+pub use artefacts::*;
+pub use schedules::*;
 pub use sessions::*;
+pub use tools::*;
 
 /// Most turns that wait or run in one lane; the next message is answered "busy".
 pub const LANE_MAX: usize = 32;
@@ -377,6 +383,8 @@ pub trait Turns: Send + Sync {
 #[derive(Debug, Clone, Default)]
 pub struct TurnQuery {
     pub session: Option<SessionKey>,
+    /// Only turns of schedules.
+    pub scheduled: bool,
     pub tool: Option<String>,
     pub failed: bool,
     /// Milliseconds since 1970.
@@ -511,6 +519,9 @@ pub struct Stores {
     pub trees: Arc<dyn Trees>,
     pub cursors: Arc<dyn Cursors>,
     pub approvals: Arc<dyn Approvals>,
+    pub schedules: Arc<dyn Schedules>,
+    pub registry: Arc<dyn Registry>,
+    pub artefacts: Arc<dyn Artefacts>,
 }
 
 impl Stores {

@@ -11,8 +11,9 @@ use policies::ExecutionMode;
 
 use crate::{
     approval,
+    artefacts::{self, Reading},
     call::{Admission, Parent, Ready, TurnCx, not_started},
-    delegate,
+    delegate::{self, Delegated},
     planner::Planned,
 };
 
@@ -42,7 +43,11 @@ async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Pla
             }
             Admission::Delegates(task) => {
                 outcomes.push(None);
-                tasks.push((n, task));
+                tasks.push((n, Own::Task(task)));
+            }
+            Admission::Reads(reading) => {
+                outcomes.push(None);
+                tasks.push((n, Own::Reading(reading)));
             }
         }
     }
@@ -55,13 +60,28 @@ async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Pla
     let running = stream::iter(runs).buffer_unordered(at_once);
     // What waits for people holds nobody's place, and what a task calls has places of its own.
     let waiting = asked(cx, parent, asks);
-    let tasks = tasks.into_iter().map(|(n, task)| async move { (n, delegate::run(cx, *task).await) });
+    let tasks = tasks.into_iter().map(|(n, task)| async move { (n, task.run(cx).await) });
     let tasks = stream::iter(tasks).buffer_unordered(at_once);
     let mut ending = pin!(stream::select(stream::select(running, tasks), waiting));
     while let Some((n, outcome)) = ending.next().await {
         outcomes[n] = Some(outcome);
     }
     outcomes.into_iter().map(|o| o.expect("every admitted call is run to its outcome")).collect()
+}
+
+/// A call of the loop itself that takes its time.
+enum Own {
+    Task(Box<Delegated>),
+    Reading(Box<Reading>),
+}
+
+impl Own {
+    async fn run(self, cx: &Arc<TurnCx>) -> Outcome {
+        match self {
+            Self::Task(task) => delegate::run(cx, *task).await,
+            Self::Reading(reading) => artefacts::run(cx, *reading).await,
+        }
+    }
 }
 
 /// In order; the first failure ends it.
@@ -79,7 +99,8 @@ async fn sequential(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<P
                 let journaled = start(cx, std::iter::once(&*call)).await;
                 run_or_refuse(cx, *call, &journaled).await
             }
-            Admission::Delegates(task) => delegate::run(cx, *task).await,
+            Admission::Delegates(task) => Own::Task(task).run(cx).await,
+            Admission::Reads(reading) => Own::Reading(reading).run(cx).await,
             Admission::Asks(call) => {
                 let mut ending = pin!(asked(cx, parent, vec![(0, call)]));
                 let (_, outcome) = ending.next().await.expect("a call that is asked about has its outcome");

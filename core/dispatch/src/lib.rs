@@ -7,6 +7,7 @@
 //! Absent on purpose: no platform's markup, no HTTP, no store but through contract's traits.
 
 mod approval;
+mod artefacts;
 mod batch;
 mod bridge;
 mod brought;
@@ -16,6 +17,7 @@ mod catalog;
 pub mod commands;
 mod delegate;
 mod delivery;
+mod fared;
 mod gate;
 mod gateway;
 mod indicators;
@@ -31,6 +33,7 @@ mod reason;
 mod recovery;
 mod running;
 pub mod say;
+mod schedule;
 mod session;
 mod show;
 mod signals;
@@ -42,10 +45,12 @@ mod turn;
 mod untrusted;
 mod watch;
 
+pub use fared::{Fared, FaredIn, TURNS_MOST, fared};
 pub use gateway::{Gateway, Invoked, Options, Settings};
 pub use model::{Draft, Model};
 pub use pairing::{Asking, NotPaired, Paired, Pairings};
 pub use reason::Spent;
+pub use schedule::{NewSchedule, ScheduleSet, in_words, written};
 pub use session::{Memory, NotMounted, session_of};
 pub use snapshot::{Snapshot, ToolList};
 pub use trace::TraceHealth;

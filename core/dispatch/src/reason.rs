@@ -80,7 +80,7 @@ impl Reasoner {
 
     async fn step(&self, turn: &TurnView<'_>, thread: &mut Thread) -> Result<Step, Failure> {
         thread.begin(turn, &self.model.about()).await;
-        thread.absorb(turn);
+        thread.absorb(turn).await;
         thread.join(turn, &self.model.about()).await;
         match thread.verdict().or_else(|| (!turn.cx.steps.take()).then_some(Why::Steps)) {
             Some(why) => {

@@ -8,11 +8,11 @@ use std::sync::{
 use async_trait::async_trait;
 use contract::{
     Address, Cursors, DeliveryError, DeliveryKey, Fence, FileRef, Indicator, Node, Op, Outlet, Pace, Part, Receipt,
-    Reply, SessionKey, StoreDown, TurnId,
+    MemoryKey, Reply, SessionKey, StoreDown, TurnId,
     records::{
-        Admitted, Approval, ApprovalId, ApprovalState, Approvals, Change, ChangeError, Erased, Fact, Item, Kept,
-        Measure, Owned, People, Person, Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery,
-        Sessions, Settled, Stores, ToolStats, Trees, TurnLine, TurnQuery, Turns, Visit,
+        Admitted, Approval, ApprovalId, ApprovalState, Approvals, ArtefactId, Artefacts, Change, ChangeError, Erased, Fact, Item, Kept,
+        Measure, NotRead, Owned, People, Person, Put, Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery,
+        Schedule, ScheduleId, ScheduleQuery, Schedules, Sessions, Settled, Stores, ToolStats, Trees, TurnLine, TurnQuery, Turns, Visit,
     },
 };
 use tokio::sync::Notify;
@@ -150,6 +150,7 @@ fn is_told(words: &Mutex<Vec<&'static str>>, operation: &str) -> bool {
 
 /// Stores whose operations pass a hook.
 pub fn hooked(stores: Stores, hook: Arc<dyn Hook>) -> Stores {
+    let registry = stores.registry.clone();
     let hooked = Arc::new(Hooked { stores, hook });
     Stores {
         turns: hooked.clone(),
@@ -157,7 +158,10 @@ pub fn hooked(stores: Stores, hook: Arc<dyn Hook>) -> Stores {
         people: hooked.clone(),
         trees: hooked.clone(),
         cursors: hooked.clone(),
-        approvals: hooked,
+        approvals: hooked.clone(),
+        schedules: hooked.clone(),
+        registry,
+        artefacts: hooked,
     }
 }
 
@@ -201,12 +205,67 @@ impl Approvals for Hooked {
         self.pass(&format!("settle {}", to.as_str()), self.stores.approvals.settle(approval, to)).await
     }
 
-    async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, StoreDown> {
-        self.pass("approval", self.stores.approvals.approval(id)).await
+    async fn settle_unread(
+        &self,
+        id: ApprovalId,
+        turn: TurnId,
+        session: &SessionKey,
+        to: &ApprovalState,
+    ) -> Result<Settled, StoreDown> {
+        let settle = self.stores.approvals.settle_unread(id, turn, session, to);
+        self.pass(&format!("settle unread {}", to.as_str()), settle).await
+    }
+
+    async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, NotRead> {
+        let read = async {
+            match self.stores.approvals.approval(id).await {
+                Err(NotRead::Down(down)) => Err(down),
+                answer => Ok(answer),
+            }
+        };
+        self.pass("approval", read).await?
     }
 
     async fn open_approvals(&self, most: usize) -> Result<Vec<Approval>, StoreDown> {
         self.pass("approvals", self.stores.approvals.open_approvals(most)).await
+    }
+}
+
+#[async_trait]
+impl Schedules for Hooked {
+    async fn put(&self, schedule: &Schedule) -> Result<Put, StoreDown> {
+        self.pass("put schedule", self.stores.schedules.put(schedule)).await
+    }
+
+    async fn remove(&self, id: ScheduleId) -> Result<bool, StoreDown> {
+        self.pass("remove schedule", self.stores.schedules.remove(id)).await
+    }
+
+    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>, StoreDown> {
+        self.pass("schedule", self.stores.schedules.schedule(id)).await
+    }
+
+    async fn schedules(&self, query: &ScheduleQuery) -> Result<Vec<Schedule>, StoreDown> {
+        self.pass("schedules", self.stores.schedules.schedules(query)).await
+    }
+
+    async fn due(&self, most: usize) -> Result<Vec<Schedule>, StoreDown> {
+        self.pass("due", self.stores.schedules.due(most)).await
+    }
+}
+
+#[async_trait]
+impl Artefacts for Hooked {
+    async fn keep(&self, place: &MemoryKey, person: &Person, body: &str) -> Result<Option<ArtefactId>, StoreDown> {
+        self.pass("keep artefact", self.stores.artefacts.keep(place, person, body)).await
+    }
+
+    async fn artefact(&self, place: &MemoryKey, id: ArtefactId) -> Result<Option<String>, StoreDown> {
+        self.pass("artefact", self.stores.artefacts.artefact(place, id)).await
+    }
+
+    async fn forget_artefacts(&self, person: &Person) -> Result<u64, StoreDown> {
+        self.pass("forget artefacts", self.stores.artefacts.forget_artefacts(person)).await
     }
 }
 

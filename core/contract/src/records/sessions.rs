@@ -295,6 +295,15 @@ pub struct Erased {
     pub records: u64,
     /// Call trees with everything in them.
     pub trees: u64,
+    /// Approvals that they asked for or answered, of which only what was decided is left.
+    #[serde(default)]
+    pub approvals: u64,
+    /// Whole results that were kept for them.
+    #[serde(default)]
+    pub artefacts: u64,
+    /// Schedules of theirs.
+    #[serde(default)]
+    pub schedules: u64,
     /// Turns that are under way and were left alone.
     pub open: u64,
 }

@@ -121,7 +121,7 @@ fn dated(failure: Failure, repeatable: bool, started_us: u64) -> Failure {
 }
 
 impl TurnCx {
-    pub(super) fn end(
+    pub(crate) fn end(
         &self,
         path: CallPath,
         mut node: Node,

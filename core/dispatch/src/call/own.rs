@@ -4,7 +4,7 @@ use contract::{Call, Digest, Failure, Node};
 
 use super::{Admission, Parent, TurnCx};
 use crate::{
-    bridge,
+    artefacts, bridge,
     delegate::{self, DELEGATE, Delegated},
     summary::summary,
 };
@@ -17,6 +17,7 @@ pub(super) enum Own {
     /// One that names no tool; every other is the tool that it names.
     Call,
     Delegate,
+    Read,
 }
 
 impl Own {
@@ -27,6 +28,7 @@ impl Own {
             bridge::SEARCH => Some(Self::Search),
             bridge::DESCRIBE => Some(Self::Describe),
             bridge::CALL => Some(Self::Call),
+            artefacts::READ => Some(Self::Read),
             DELEGATE if parent.delegations < delegation => Some(Self::Delegate),
             _ => None,
         }
@@ -52,6 +54,7 @@ impl TurnCx {
             (Ok(()), Own::Search) => bridge::search(self, within, &call.args),
             (Ok(()), Own::Describe) => bridge::describe(self, within, &call.args),
             (Ok(()), Own::Call) => Err(bridge::missing(bridge::CALL, "name", "the name of a tool")),
+            (Ok(()), Own::Read) => return Admission::Reads(Box::new(artefacts::Reading { call, node })),
             (Ok(()), Own::Delegate) => match delegate::task(self, within, &call.args) {
                 Ok(task) => {
                     return Admission::Delegates(Box::new(Delegated { call, node, task, above: parent.delegations }));

@@ -23,7 +23,7 @@ fn one(step: &ModelStep, outcomes: &[Outcome]) -> ItemStep {
     let call = |(call, outcome): (&contract::Call, &Outcome)| ItemCall {
         tool: call.tool.clone(),
         args: tools::budget::fit(call.args.clone(), ARGS_MAX, &mut Vec::new()),
-        result: told::Whole::of(outcome, false).within(RESULT_MAX),
+        result: told::Whole::of(outcome, false).within(RESULT_MAX, None),
         failed: outcome.result.is_err(),
     };
     ItemStep {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::{
-    bridge,
+    artefacts, bridge,
     lane::joined,
     model::{About, Answered, Prompt, Said, Wish},
     planner::{Planned, TurnView},
@@ -112,12 +112,13 @@ impl Thread {
 
     /// Takes the steps that ended since among what is told. What a failed call was told, or one that was cut, stands on
     /// its node too.
-    pub fn absorb(&mut self, turn: &TurnView<'_>) {
+    pub async fn absorb(&mut self, turn: &TurnView<'_>) {
         let Some(begun) = &mut self.begun else { return };
         for (n, (step, outcomes)) in turn.plan.iter().zip(turn.steps).enumerate().skip(begun.steps) {
             begun.messages.push(Said::Model(answered(step)));
             let again = self.again.get(n).map_or(&[][..], Vec::as_slice);
-            for ((call, outcome), content) in step.calls.iter().zip(outcomes).zip(begun.told(outcomes, again)) {
+            let told = begun.told(turn, outcomes, again).await;
+            for ((call, outcome), content) in step.calls.iter().zip(outcomes).zip(told) {
                 let failed = outcome.result.is_err();
                 if failed || content.is_cut {
                     turn.cx.told(&outcome.path, &content.text);
@@ -127,6 +128,7 @@ impl Thread {
             }
             begun.steps += 1;
         }
+        begun.offer_reading();
         begun.shorten_oldest(begun.budget.turn);
         begun.fit(begun.room);
     }
@@ -203,13 +205,41 @@ struct Content {
 }
 
 impl Begun {
-    fn told(&self, outcomes: &[Outcome], again: &[bool]) -> Vec<Content> {
+    async fn told(&self, turn: &TurnView<'_>, outcomes: &[Outcome], again: &[bool]) -> Vec<Content> {
         let again = again.iter().copied().chain(std::iter::repeat(false));
         let whole: Vec<_> = outcomes.iter().zip(again).map(|(o, again)| told::Whole::of(o, again)).collect();
         let sizes: Vec<usize> = whole.iter().map(|w| w.chars).collect();
         let most = self.budget.share(&sizes);
-        let told = |whole: told::Whole| Content { is_cut: whole.chars > most, text: whole.within(most) };
-        whole.into_iter().map(told).collect()
+        let mut told = Vec::with_capacity(whole.len());
+        for (whole, outcome) in whole.into_iter().zip(outcomes) {
+            let is_cut = whole.chars > most;
+            // What is read on is kept already.
+            let kept = match is_cut && outcome.result.is_ok() && outcome.tool != artefacts::READ {
+                true => artefacts::keep(turn.cx, whole.text()).await,
+                false => None,
+            };
+            told.push(Content { is_cut, text: whole.within(most, kept) });
+        }
+        told
+    }
+
+    /// Once something was kept there is something to read on in; until then the tool would only cost its description.
+    fn offer_reading(&mut self) {
+        let is_kept = |said: &Said| match said {
+            Said::Result { content, failed: false, .. } => artefacts::noted(content).is_some(),
+            _ => false,
+        };
+        let Value::Array(tools) = &*self.tools else { return };
+        let named = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
+        if tools.iter().any(|tool| named(tool) == artefacts::READ) || !self.messages[self.own()..].iter().any(is_kept) {
+            return;
+        }
+        let mut tools = tools.clone();
+        let reading = artefacts::described();
+        self.fixed += budget::json(&reading);
+        tools.push(reading);
+        tools.sort_by_key(named);
+        self.tools = Arc::new(Value::Array(tools));
     }
 
     fn own(&self) -> usize {

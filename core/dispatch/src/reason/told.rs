@@ -1,13 +1,16 @@
 //! How the end of a call is told to a model: cleaned, within its budget, JSON as JSON. Pure.
 
-use contract::{Code, Failure, Outcome, State, text};
+use contract::{Code, Failure, Outcome, State, records::ArtefactId, text};
 use serde_json::{Value, json};
 use tools::budget;
 
-use crate::untrusted::{self, clean, clean_json};
+use crate::{
+    artefacts,
+    untrusted::{self, clean, clean_json},
+};
 
 /// Room for what is said of a cut.
-const OF_THE_CUT: usize = 90;
+const OF_THE_CUT: usize = 120;
 
 /// The end of a call, not cut yet.
 pub(super) struct Whole {
@@ -26,13 +29,13 @@ const AGAIN: &str = "the same call failed in the same way before: change the arg
 impl Whole {
     pub fn of(outcome: &Outcome, again: bool) -> Self {
         match &outcome.result {
-            Ok(Value::String(said)) => Self::text(&outcome.tool, clean(said)),
+            Ok(Value::String(said)) => Self::plain(&outcome.tool, clean(said)),
             Ok(value) => Self::json(clean_json(value)),
             Err(failure) => Self::json(error(failure, outcome, again)),
         }
     }
 
-    fn text(from: &str, text: String) -> Self {
+    fn plain(from: &str, text: String) -> Self {
         let chars = text.chars().count() + untrusted::marks(from);
         Self { chars, text, from: from.to_owned(), json: None }
     }
@@ -42,21 +45,33 @@ impl Whole {
         Self { chars: text.chars().count(), text, from: String::new(), json: Some(value) }
     }
 
-    /// In at most so many characters.
-    pub fn within(self, most: usize) -> String {
+    /// As it is kept when it has to be cut.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// In at most so many characters; `kept`: what the whole is kept as.
+    pub fn within(self, most: usize, kept: Option<ArtefactId>) -> String {
         match self.json {
             Some(_) if self.chars <= most => self.text,
-            Some(value) => cut(value, self.chars, most).to_string(),
-            None => marked(&self.from, &self.text, most),
+            Some(value) => cut(value, Some(self.chars), most, kept).to_string(),
+            None => marked(&self.from, &self.text, most, kept),
         }
     }
 }
 
-fn marked(from: &str, text: &str, most: usize) -> String {
+fn marked(from: &str, text: &str, most: usize, kept: Option<ArtefactId>) -> String {
     let room = most.saturating_sub(untrusted::marks(from));
-    match text.chars().count() <= room {
-        true => untrusted::quoted(from, text),
-        false => untrusted::quoted(from, &budget::ends(text, room)),
+    if text.chars().count() <= room {
+        return untrusted::quoted(from, text);
+    }
+    match kept {
+        // Behind the marks: it is ours.
+        Some(id) => {
+            let note = format!("\n[cut; {}]", artefacts::note(id));
+            untrusted::quoted(from, &budget::ends(text, room.saturating_sub(note.len()))) + &note
+        }
+        None => untrusted::quoted(from, &budget::ends(text, room)),
     }
 }
 
@@ -66,18 +81,22 @@ pub(super) fn shorter(told: &str, most: usize) -> String {
     if chars <= most {
         return told.to_owned();
     }
-    if let Some((from, text)) = untrusted::opened(told) {
-        return marked(from, text, most);
+    let kept = artefacts::noted(told);
+    let (said, _) = told.rsplit_once("\n[cut; ").filter(|_| kept.is_some()).unwrap_or((told, ""));
+    if let Some((from, text)) = untrusted::opened(said) {
+        return marked(from, text, most, kept);
     }
     match serde_json::from_str(told) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => cut(value, chars, most).to_string(),
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => cut(value, None, most, kept).to_string(),
         _ => budget::ends(told, most),
     }
 }
 
-/// JSON stays JSON, and says itself that it is not whole.
-fn cut(value: Value, chars: usize, most: usize) -> Value {
-    let note = format!("cut: {chars} characters in all; ask for less to see the rest");
+/// JSON stays JSON, and says itself that it is not whole. `chars`: how many it had, where this is the first cut.
+fn cut(value: Value, chars: Option<usize>, most: usize, kept: Option<ArtefactId>) -> Value {
+    let cut = chars.map_or("cut".to_owned(), |chars| format!("cut: {chars} characters in all"));
+    let rest = kept.map_or("ask for less to see the rest".to_owned(), artefacts::note);
+    let note = format!("{cut}; {rest}");
     // A cut may leave the beginning of a mark.
     let mut value = clean_json(&budget::fit(value, most.saturating_sub(OF_THE_CUT), &mut Vec::new()));
     match &mut value {
@@ -133,7 +152,7 @@ mod tests {
     }
 
     fn told(value: Value, most: usize) -> String {
-        Whole::of(&outcome(Ok(value), State::Ok), false).within(most)
+        Whole::of(&outcome(Ok(value), State::Ok), false).within(most, None)
     }
 
     #[test]
@@ -171,9 +190,9 @@ mod tests {
     fn a_failure_says_what_may_have_happened_and_that_it_was_tried_before() {
         let unknown = outcome(Err(Failure::new(Code::Timeout, "'pay' did not answer within 30 s")), State::Unknown);
         expect![[r#"{"error":{"layer":"execution","code":"timeout","message":"'pay' did not answer within 30 s","retryable":true,"outcome":"unknown: it may have happened all the same; do not repeat it unasked","repeated":"the same call failed in the same way before: change the arguments, or try another way"}}"#]]
-            .assert_eq(&Whole::of(&unknown, true).within(2_000));
+            .assert_eq(&Whole::of(&unknown, true).within(2_000, None));
         let near = outcome(Err(Failure::unknown_tool("slep", &["sleep", "slip"])), State::Failed);
         expect![[r#"{"error":{"layer":"permission","code":"tool.unknown","message":"'slep' is not available here","retryable":false,"hint":"did you mean sleep or slip?"}}"#]]
-            .assert_eq(&Whole::of(&near, false).within(2_000));
+            .assert_eq(&Whole::of(&near, false).within(2_000, None));
     }
 }

@@ -116,9 +116,43 @@ impl Keys {
         format!("{}:{{p*}}:turn:*", self.0)
     }
 
+    /// A pattern that the keys of all approvals fit.
+    pub fn all_approvals(&self) -> String {
+        format!("{}:{{p*}}:approval:*", self.0)
+    }
+
     /// A pattern that the keys of all trees fit.
     pub fn trees(&self) -> String {
         format!("{}:tree:{{*", self.0)
+    }
+
+    /// What the keys of an artefact begin with, and the key that says how many chunks it has.
+    pub fn artefact(&self, place: &str, id: &str) -> String {
+        format!("{}:artefact:{{{place}}}:{id}", self.0)
+    }
+
+    /// The index of all artefacts, and how many bytes they are.
+    pub fn artefacts(&self) -> [String; 2] {
+        [format!("{}:{{artefacts}}:index", self.0), format!("{}:{{artefacts}}:bytes", self.0)]
+    }
+
+    /// Added tools, their versions, how often each was refreshed, and the generation of all.
+    pub fn tools(&self) -> [String; 4] {
+        ["tools", "versions", "refreshed", "generation"].map(|what| format!("{}:{{registry}}:{what}", self.0))
+    }
+
+    pub fn tool_changes(&self, name: &str) -> String {
+        format!("{}:{{registry}}:changes:{name}", self.0)
+    }
+
+    /// The channel on which a change of tools is told.
+    pub fn tools_told(&self) -> String {
+        format!("{}:registry", self.0)
+    }
+
+    /// All of schedules is on one slot.
+    pub fn schedules(&self, what: &str) -> String {
+        format!("{}:{{schedules}}:{what}", self.0)
     }
 
     pub fn cursor(&self, what: &str) -> String {

@@ -1,12 +1,15 @@
 //! The records in Redis 7, one script per change on one slot; no modules are needed.
 
 mod approvals;
+mod artefacts;
 mod cursors;
 mod keys;
 mod link;
 mod people;
 mod queries;
+mod schedules;
 mod sessions;
+mod tools;
 mod trees;
 mod turns;
 
@@ -36,25 +39,31 @@ pub struct Redis {
 }
 
 struct Scripts {
+    artefacts: Script,
     accept: Script,
     change: Script,
     settle: Script,
     lease: Script,
     free: Script,
     cancel: Script,
+    schedule: Script,
     session: Script,
+    tool: Script,
 }
 
 impl Scripts {
     fn new() -> Self {
         Self {
+            artefacts: Script::new(include_str!("artefacts.lua")),
             accept: Script::new(include_str!("accept.lua")),
             change: Script::new(concat!(include_str!("sessions.lua"), include_str!("change.lua"))),
             settle: Script::new(include_str!("settle.lua")),
             lease: Script::new(include_str!("lease.lua")),
             free: Script::new(include_str!("free.lua")),
             cancel: Script::new(include_str!("cancel.lua")),
+            schedule: Script::new(include_str!("schedule.lua")),
             session: Script::new(concat!(include_str!("sessions.lua"), include_str!("session.lua"))),
+            tool: Script::new(include_str!("tool.lua")),
         }
     }
 }
@@ -79,7 +88,10 @@ pub async fn open(url: &str, options: Options) -> Result<Stores, OpenError> {
         people: store.clone(),
         trees: store.clone(),
         cursors: store.clone(),
-        approvals: store,
+        approvals: store.clone(),
+        schedules: store.clone(),
+        registry: store.clone(),
+        artefacts: store,
     })
 }
 

@@ -1,11 +1,14 @@
 //! The records in one SQLite file: the store that needs no set-up.
 
 mod approvals;
+mod artefacts;
 mod cursors;
 mod people;
+mod schedules;
 mod sessions;
 mod sweep;
 mod threads;
+mod tools;
 mod trees;
 mod turns;
 
@@ -32,6 +35,7 @@ pub struct Sqlite {
     options: Options,
     owner: Arc<Mutex<Ownership>>,
     swept: sweep::Swept,
+    artefacts: artefacts::Folder,
     /// Removed at the end, when the database was asked for in memory.
     _temporary: Option<Temporary>,
 }
@@ -61,6 +65,7 @@ pub fn open(path: &str, options: Options) -> Result<Stores, OpenError> {
         options,
         owner: Arc::new(Mutex::new(owner)),
         swept: sweep::Swept::default(),
+        artefacts: artefacts::Folder::beside(&path),
         _temporary: temporary,
     });
     Ok(Stores {
@@ -69,7 +74,10 @@ pub fn open(path: &str, options: Options) -> Result<Stores, OpenError> {
         people: store.clone(),
         trees: store.clone(),
         cursors: store.clone(),
-        approvals: store,
+        approvals: store.clone(),
+        schedules: store.clone(),
+        registry: store.clone(),
+        artefacts: store,
     })
 }
 
@@ -111,7 +119,12 @@ fn connect_reader(path: &Path, options: &Options) -> Result<Connection, OpenErro
 }
 
 /// Tables that came later, each with the name of one of them: made where they are missing, whatever the version.
-const LATER: [(&str, &str); 1] = [("sessions", include_str!("sessions.sql"))];
+const LATER: [(&str, &str); 4] = [
+    ("sessions", include_str!("sessions.sql")),
+    ("artefacts", include_str!("artefacts.sql")),
+    ("schedules", include_str!("schedules.sql")),
+    ("tools", include_str!("tools.sql")),
+];
 
 fn make_tables(db: &Connection) -> Result<(), OpenError> {
     make_first_tables(db)?;
@@ -168,6 +181,7 @@ impl Drop for Temporary {
             // What was never made cannot be removed.
             let _ = std::fs::remove_file(name);
         }
+        let _ = std::fs::remove_dir_all(artefacts::Folder::beside(&self.0).path());
     }
 }
 

@@ -34,6 +34,7 @@ impl Sqlite {
         self.in_batches(move |db| forget_trees(db, oldest)).await?;
         let minute = int(traces / 60_000);
         self.in_batches(move |db| forget_measures(db, minute)).await?;
+        self.sweep_artefacts().await?;
         self.cap_keys(keep.keys_per_account).await
     }
 

@@ -3,8 +3,8 @@
 use contract::{
     CallPath, Digest, Platform,
     records::{
-        Approval, ApprovalId, ApprovalState, By, Card, Change, ChangeError, Decider, Extent, Parked, Record, Settled,
-        TurnState,
+        Approval, ApprovalId, ApprovalState, By, Card, Change, ChangeError, Decider, Extent, Parked, Person, Record,
+        Settled, TurnState,
     },
 };
 
@@ -26,6 +26,7 @@ fn approval(record: &Record, call: u32, until_ms: u64) -> Approval {
         by: By::Approver,
         need: 2,
         shown: "order_id: \u{0} \"A-17\"".into(),
+        whole: String::new(),
         why: String::new(),
         rule: "permissions.approve: money".into(),
         cards: vec![Card { n: 7, to: address("ops") }],
@@ -139,4 +140,65 @@ pub async fn what_waits_for_an_answer_is_listed_by_when_it_expires(ground: Groun
     assert_eq!(open, [asked[0].clone(), asked[2].clone()]);
     assert_eq!(stores.approvals.open_approvals(9).await.unwrap().len(), 3);
     assert!(stores.approvals.open_approvals(0).await.unwrap().is_empty());
+}
+
+pub async fn one_that_cannot_be_read_is_settled_once_and_wakes_its_turn(ground: Ground) {
+    let stores = ground.open("a").await;
+    let record = record("chat", "k");
+    let fence = accepted(&stores, &record).await;
+    let asked = approval(&record, 1, 9_000);
+    // As a version would leave it that knows another state between.
+    change(&stores, fence, &record, &[Change::Ask(vec![asked.clone()])]).await;
+    let half = ApprovalState::Asked { yes: vec![decider("bob")] };
+    stores.approvals.settle(&asked, &half).await.unwrap();
+    change(&stores, fence, &record, &[parked(&asked)]).await;
+    let gone = ApprovalState::Withdrawn { why: "unreadable".into(), at_ms: 7 };
+    let settle = async |to: &ApprovalState| {
+        stores.approvals.settle_unread(asked.id, record.id, &record.session, to).await.unwrap()
+    };
+    for _ in 0..2 {
+        assert_eq!(settle(&gone).await, Settled::Made { woke: true });
+    }
+    assert_eq!(settle(&ApprovalState::Expired { at_ms: 8 }).await, Settled::Late);
+    assert_eq!(stores.approvals.approval(asked.id).await.unwrap().unwrap().state, gone);
+    assert!(stores.approvals.open_approvals(9).await.unwrap().is_empty());
+    assert_eq!(get(&stores, &record).await.state, TurnState::Queued);
+}
+
+pub async fn who_is_forgotten_leaves_only_what_was_decided(ground: Ground) {
+    let stores = ground.open("a").await;
+    let (mut mine, mut other) = (record("chat", "1"), record("chat 2", "2"));
+    mine.caller.sender.id = "7".into();
+    other.caller.sender.id = "8".into();
+    let person = |record: &Record| Person::of(&record.caller);
+    let mut asked = Vec::new();
+    for record in [&mine, &other] {
+        let fence = accepted(&stores, record).await;
+        let approval = Approval { whole: "all of it".into(), ..approval(record, 1, 9_000) };
+        change(&stores, fence, record, &[Change::Ask(vec![approval.clone()])]).await;
+        // The one who is forgotten refused what the other asked for.
+        let by = Decider {
+            platform: mine.caller.platform,
+            account: mine.caller.account.clone(),
+            ..decider(&mine.caller.sender.id)
+        };
+        let refused = ApprovalState::Refused { by, why: "they said so".into() };
+        stores.approvals.settle(&approval, &refused).await.unwrap();
+        asked.push(approval);
+    }
+    assert_eq!(stores.people.forget(&person(&mine)).await.unwrap().approvals, 0, "their turns are under way");
+    for record in [&mine, &other] {
+        let fence = accepted(&stores, record).await;
+        change(&stores, fence, record, &[finish("x", Vec::new()), DONE]).await;
+    }
+    assert_eq!(stores.people.forget(&person(&mine)).await.unwrap().approvals, 2);
+    assert_eq!(stores.people.forget(&person(&mine)).await.unwrap().approvals, 0);
+    let own = stores.approvals.approval(asked[0].id).await.unwrap().unwrap();
+    assert_eq!((own.shown.as_str(), own.whole.as_str(), own.caller.sender.name.as_str()), ("", "", ""));
+    let theirs = stores.approvals.approval(asked[1].id).await.unwrap().unwrap();
+    assert_eq!((theirs.whole.as_str(), theirs.caller.sender.id.as_str()), ("all of it", "8"));
+    for approval in [own, theirs] {
+        let ApprovalState::Refused { by, why } = approval.state else { panic!("{:?}", approval.state) };
+        assert_eq!((by.id.as_str(), by.name.as_str(), why.as_str()), ("", "", ""));
+    }
 }

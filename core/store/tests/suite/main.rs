@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod approvals;
+mod artefacts;
 mod ground;
 mod make;
 mod memory;
@@ -10,6 +11,7 @@ mod people;
 mod redis_only;
 mod sessions;
 mod sqlite_only;
+mod tools;
 mod trees;
 mod turns;
 
@@ -38,7 +40,9 @@ facts! {
         the_first_answer_wins
         an_answer_puts_a_parked_turn_at_the_front_of_its_lane
         a_call_starts_by_what_is_allowed_or_not_at_all
-        what_waits_for_an_answer_is_listed_by_when_it_expires;
+        what_waits_for_an_answer_is_listed_by_when_it_expires
+        one_that_cannot_be_read_is_settled_once_and_wakes_its_turn
+        who_is_forgotten_leaves_only_what_was_decided;
     turns:
         what_was_accepted_is_found_as_it_was
         the_same_event_makes_one_turn_however_many_bring_it
@@ -85,10 +89,19 @@ facts! {
         who_is_forgotten_leaves_shared_sessions_to_the_others
         a_summary_of_what_was_forgotten_meanwhile_is_not_written
         a_summary_of_an_erased_session_is_not_written_into_the_one_in_its_place;
+    artefacts:
+        a_result_is_read_where_it_was_kept_and_nowhere_else
+        the_same_result_is_kept_once_and_larger_ones_than_allowed_not_at_all
+        results_go_with_their_person;
     memory:
         cursors_are_kept_over_lives
         a_lease_has_one_holder
         a_lease_of_a_dead_process_is_free_at_once;
+    tools:
+        a_tool_is_found_as_it_was_put
+        of_two_who_change_a_tool_one_is_late
+        the_newest_changes_of_a_tool_are_kept
+        every_process_hears_of_a_change;
     trees:
         a_tree_is_put_together_from_what_came_in_any_order
         a_start_that_comes_late_does_not_hide_the_end
@@ -96,6 +109,7 @@ facts! {
         every_field_of_a_node_is_kept
         turns_are_listed_newest_first
         turns_are_found_by_session_tool_failure_and_time
+        turns_of_schedules_are_found_among_all_others
         a_batch_may_come_twice
         measures_of_two_lives_are_added;
 }

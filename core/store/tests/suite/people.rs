@@ -77,7 +77,7 @@ pub async fn who_is_forgotten_leaves_nothing(ground: Ground) {
     open.message.kind = Kind::Text { text: "under way".into() };
     stores.turns.accept(&open).await.unwrap();
     let erased = stores.people.forget(&person("7")).await.unwrap();
-    assert_eq!(erased, Erased { sessions: 1, items: 0, facts: 1, records: 1, trees: 1, open: 1 });
+    assert_eq!(erased, Erased { sessions: 1, items: 0, facts: 1, records: 1, trees: 1, open: 1, ..Erased::default() });
     assert_eq!(stores.sessions.current(&visit(&mine)).await.unwrap(), None);
     assert!(stores.trees.tree(mine.id).await.unwrap().is_empty());
     let left = get(&stores, &mine).await;

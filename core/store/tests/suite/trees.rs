@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contract::{
     CallId, Code, Digest, Node, NodeKind, Place, SessionKey, State, TurnId,
-    records::{Measure, Stores, TurnQuery, bucket_of},
+    records::{Measure, ScheduleId, Stores, TurnLine, TurnQuery, bucket_of},
 };
 
 use crate::{ground::Ground, make::*};
@@ -124,6 +124,27 @@ pub async fn turns_are_found_by_session_tool_failure_and_time(ground: Ground) {
     let since_ms = Some(ids[2].at_ms());
     assert_eq!(found(&stores, TurnQuery { since_ms, ..all() }).await, [ids[3], ids[2]]);
     assert_eq!(found(&stores, TurnQuery { since_ms: Some(u64::MAX), ..all() }).await, []);
+}
+
+pub async fn turns_of_schedules_are_found_among_all_others(ground: Ground) {
+    let stores = ground.open("a").await;
+    let ids = ids(5).await;
+    let schedule = |n| ScheduleId::made_by(ids[0], n).session();
+    for (n, id) in (0u32..).zip(&ids) {
+        let scheduled = TurnLine { session: schedule(n % 2), ..line(*id, "chat", None) };
+        let line = if n == 2 { line(*id, "chat", None) } else { scheduled };
+        let tool = if n < 3 { "one" } else { "two" };
+        write(&stores, vec![node(*id, 1, tool, State::Ok)], &[line]).await;
+    }
+    let all = || TurnQuery { scheduled: true, ..TurnQuery::default() };
+    assert_eq!(found(&stores, all()).await, [ids[4], ids[3], ids[1], ids[0]]);
+    assert_eq!(found(&stores, TurnQuery { most: 1, ..all() }).await, [ids[4]]);
+    assert_eq!(found(&stores, TurnQuery { tool: Some("one".into()), ..all() }).await, [ids[1], ids[0]]);
+    assert_eq!(found(&stores, TurnQuery { failed: true, ..all() }).await, []);
+    assert_eq!(found(&stores, TurnQuery { since_ms: Some(ids[3].at_ms()), ..all() }).await, [ids[4], ids[3]]);
+    let of_one = TurnQuery { session: Some(schedule(1)), ..TurnQuery::default() };
+    assert_eq!(found(&stores, of_one.clone()).await, [ids[3], ids[1]]);
+    assert_eq!(found(&stores, TurnQuery { scheduled: true, ..of_one }).await, [ids[3], ids[1]]);
 }
 
 pub async fn a_batch_may_come_twice(ground: Ground) {

@@ -86,7 +86,8 @@ async fn large_results_of_one_step_share_its_budget_and_stay_json_and_small_ones
         assert!(read["…"].as_str().unwrap().contains("characters in all"), "{read}");
         assert!(!told[at].contains("<system>"));
     }
-    let text = told[1].strip_prefix("<untrusted from=\"large\">").and_then(|t| t.strip_suffix("</untrusted>")).unwrap();
+    let (text, _) = told[1].rsplit_once("\n[cut; kept as ").unwrap();
+    let text = text.strip_prefix("<untrusted from=\"large\">").and_then(|t| t.strip_suffix("</untrusted>")).unwrap();
     assert!(text.starts_with("begin日") && text.ends_with("日end") && text.contains("left out"));
     assert_eq!(told[3], r#"{"slept_ms":1}"#);
 }
@@ -107,7 +108,7 @@ async fn in_a_long_turn_the_oldest_results_are_shortened_first() {
     assert!(lengths[0] <= 400 && *lengths.last().unwrap() > 1_000, "{lengths:?}");
     assert!(
         last.iter()
-            .all(|text| text.starts_with("<untrusted from=\"large\">begin") && text.ends_with("end</untrusted>"))
+            .all(|text| text.starts_with("<untrusted from=\"large\">begin") && text.contains("end</untrusted>\n[cut; kept as "))
     );
 }
 
@@ -154,4 +155,61 @@ async fn an_answer_in_the_making_is_seen_by_whoever_watches() {
     // To its end, also where the last of it comes too soon after what was shown.
     assert_eq!(seen.pop().as_deref(), Some("Once upon a time."));
     assert!(!seen.is_empty() && seen.iter().all(|text| drafts.contains(&text.as_str())), "{seen:?}");
+}
+
+/// The name that a cut result says it is kept as.
+fn kept_as(told: &str) -> &str {
+    let (_, after) = told.rsplit_once("kept as ").expect("it is kept");
+    &after[..10]
+}
+
+#[tokio::test]
+async fn a_result_that_was_cut_is_kept_and_read_on_where_it_was_asked_for_and_nowhere_else() {
+    let model = Scripted::about(window(16_384), |heard| {
+        let told = results(heard);
+        let asked = heard.messages.iter().find_map(|said| match said {
+            Said::Person { text, .. } => text.strip_prefix("spy "),
+            Said::Model(_) | Said::Result { .. } => None,
+        });
+        if let Some(id) = asked {
+            return match told.as_slice() {
+                [] => wants(&[("read_result", &format!(r#"{{"result": "{id}"}}"#))]),
+                told => says(&told[0]),
+            };
+        }
+        match told.len() {
+            0 => wants(&[("large", r#"{"count": 20000}"#), ("large", r#"{"count": 90000, "what": "text"}"#)]),
+            2 => {
+                let rows = kept_as(&told[0]);
+                let calls = [
+                    format!(r#"{{"result": "{rows}", "path": "/rows/19999"}}"#),
+                    format!(r#"{{"result": "{}", "from": 90000, "chars": 50}}"#, kept_as(&told[1])),
+                    format!(r#"{{"result": "{rows}", "find": "a-17"}}"#),
+                    format!(r#"{{"result": "{rows}", "chars": 24000}}"#),
+                    r#"{"result": "0123456789"}"#.to_owned(),
+                ];
+                wants(&calls.iter().map(|args| ("read_result", args.as_str())).collect::<Vec<_>>())
+            }
+            _ => says("Read."),
+        }
+    });
+    let gateway = with(&model).await;
+    let said = gateway.say("much").await;
+    assert_eq!(said.text, "Read.");
+    let asked = model.asked();
+    let offered = |heard: &Heard| heard.tool_names().contains(&"read_result".to_owned());
+    assert!(!offered(&asked[0]) && offered(&asked[1]) && offered(&asked[2]));
+    let mut told = results(&asked[2]);
+    let all = told.drain(2..).collect::<Vec<_>>();
+    assert_eq!(all[0], r#"{"from":0,"chars_in_all":17,"text":"{\"name\":\"日本 row\"}"}"#);
+    assert_eq!(all[1], r#"{"from":90000,"chars_in_all":90008,"text":"日日日日日end"}"#);
+    assert!(all[2].starts_with(r#"{"places":[{"at":7,"text":"{\"id\":\"A-17\""#), "{}", all[2]);
+    let piece: Value = serde_json::from_str(&all[3]).unwrap();
+    assert!(piece["…"].as_str().unwrap().ends_with("ask for less to see the rest"), "a piece is not kept again: {piece}");
+    assert!(all[4].contains("args.invalid") && all[4].contains("kept for a day"), "{}", all[4]);
+    // Elsewhere the same name is no result at all, and nothing outside a model's step reads one.
+    let id = kept_as(&told[0]);
+    let spied = gateway.say_as(message(Platform::Api, "c2", "ada", &format!("spy {id}"))).await;
+    assert!(spied.text.contains("kept for a day"), "{}", spied.text);
+    assert!(gateway.say(&format!("/read_result {id}")).await.tree.contains("tool.unknown"));
 }
