@@ -8,7 +8,7 @@ use std::{
 };
 
 use contract::{
-    Accepted, Audience, Caller, Code, Core, Failure, Kind, Locale, Message, Notice, Origin, StoreDown, text,
+    Accepted, Action, Audience, Caller, Code, Core, Failure, Kind, Locale, Message, Notice, Origin, StoreDown, text,
 };
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     Discord,
-    commands::{Called, is_run},
+    commands::{Called, Form, is_run},
     inbound::{self, Context, Interaction, Opt, What},
     lock,
     outlet::{EPHEMERAL, nobody},
@@ -57,6 +57,9 @@ const DEFERRED: u8 = 5;
 const DEFERRED_UPDATE: u8 = 6;
 const CHOICES: u8 = 8;
 const MODAL: u8 = 9;
+
+/// The command that refuses a call.
+const DENY: &str = "deny";
 
 /// How an interaction was answered first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +171,7 @@ impl Desk<'_> {
                 Ok(kind) => self.take(kind, DEFERRED).await,
                 Err(words) => self.say_alone(words, false).await,
             },
+            What::Press { data } if self.asked_for_reason(data).await => {}
             What::Press { data } => self.take(Kind::Press { data: data.clone() }, DEFERRED_UPDATE).await,
             What::Other => self.say_alone(words::not_here(self.locale()), false).await,
         }
@@ -229,6 +233,18 @@ impl Desk<'_> {
             self.discord.answers.keep_form(&self.interaction.id, form.kept);
         }
         self.respond(MODAL, modal).await;
+        true
+    }
+
+    /// Shows a form to somebody who wants to say why not; it comes back as the command that says so.
+    async fn asked_for_reason(&self, data: &str) -> bool {
+        let Ok(action @ Action::DenyWhy(approval)) = data.parse() else { return false };
+        let kept = Map::from_iter([("id".to_owned(), json!(approval.to_string()))]);
+        let Some(id) = FormId::of(&self.interaction.id, DENY, &kept).map(|id| id.to_string()) else { return false };
+        let locale = self.locale();
+        let form = Form::of_reason(kept, words::approval_reason(locale));
+        self.respond(MODAL, form.wire(&id, &words::button(action, locale))).await;
+        self.discord.answers.set(&self.interaction.id, First::Bare);
         true
     }
 

@@ -1,6 +1,6 @@
 //! A form for a command's arguments: made from their schema, and what was filled into it. Pure.
 
-use contract::{Action, Address, Locale, Problem, TurnId, text as cut};
+use contract::{Action, Address, Locale, Problem, TurnId, records::ApprovalId, text as cut};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -24,6 +24,11 @@ const ONE_LINE: u64 = 200;
 /// In place of a value that is too long to be an option's: its number in the schema.
 const BY_NUMBER: char = '#';
 
+/// The command that refuses a call, its reason, and as much of that as is kept.
+const DENY: &str = "deny";
+const WHY: &str = "why";
+const LONGEST_REASON: u32 = 500;
+
 /// What stands in a block's id: how its text is read.
 const AS_TEXT: &str = "text:";
 const AS_JSON: &str = "json:";
@@ -41,6 +46,9 @@ pub(crate) struct Origin {
     pub direct: bool,
     #[serde(rename = "s", default)]
     pub slip: Slip,
+    /// Arguments that are known and have no field.
+    #[serde(rename = "k", default, skip_serializing_if = "Map::is_empty")]
+    pub known: Map<String, Value>,
 }
 
 impl Origin {
@@ -51,6 +59,7 @@ impl Origin {
             thread: address.thread.clone(),
             direct: address.direct,
             slip: Slip::of(&address.private),
+            known: Map::new(),
         }
     }
 
@@ -102,6 +111,18 @@ pub(crate) fn modal(origin: &Origin, schema: &Value, begun: &Begun<'_>, locale: 
         "close": plain(&words::button(Action::Cancel(TurnId::new()), locale), LONGEST_TITLE),
         "blocks": blocks,
     }))
+}
+
+/// A form that asks why a call is refused.
+pub(crate) fn reason(approval: ApprovalId, address: &Address, locale: Locale) -> Option<Value> {
+    let known = Map::from_iter([("id".to_owned(), json!(approval.to_string()))]);
+    let origin = Origin { known, ..Origin::new(DENY, address) };
+    let title = words::button(Action::DenyWhy(approval), locale);
+    let schema = json!({ "type": "object", "required": [WHY], "properties": {
+        WHY: { "type": "string", "title": words::approval_reason(locale), "maxLength": LONGEST_REASON } } });
+    let mut view = modal(&origin, &schema, &Begun { known: &Map::new(), problems: &[] }, locale)?;
+    view["title"] = plain(&title, LONGEST_TITLE);
+    Some(view)
 }
 
 /// Arguments that were typed as `name=value`, as far as a form can take them over; nothing when they were written in

@@ -181,6 +181,11 @@ impl Intake {
         let origin = forms::Origin::new(&item.name, &message.address);
         let begun = forms::Begun { known: &known, problems: &problems };
         let Some(view) = forms::modal(&origin, &item.parameters, &begun, locale) else { return false };
+        self.opens(trigger, view).await
+    }
+
+    /// Whether the form is open.
+    async fn opens(&self, trigger: &str, view: Value) -> bool {
         let opening = async { self.slack.api.call("views.open", &json!({"trigger_id": trigger, "view": view})).await };
         match tokio::time::timeout(FORM, opening).await {
             Ok(Ok(_)) => true,
@@ -203,6 +208,9 @@ impl Intake {
         });
         let Some(mut message) = found else { return Answer::Taken(None) };
         let locale = self.complete(&mut message);
+        if self.asks_for_reason(payload, &message, locale).await {
+            return Answer::Taken(None);
+        }
         if let Some(errors) = self.errors(payload, &message, locale).await {
             return Answer::Taken(Some(json!({"response_action": "errors", "errors": errors})));
         }
@@ -214,6 +222,17 @@ impl Intake {
             Ok(Accepted::Turn { .. }) => {}
         }
         Answer::Taken(None)
+    }
+
+    /// Opens a form for somebody who wants to say why not; false when they have to say it in another way.
+    async fn asks_for_reason(&self, payload: &Value, message: &Message, locale: Locale) -> bool {
+        let contract::Kind::Press { data } = &message.kind else { return false };
+        let Ok(contract::Action::DenyWhy(approval)) = data.parse() else { return false };
+        let view = forms::reason(approval, &message.address, locale);
+        match (text(payload, "trigger_id"), view) {
+            (Some(trigger), Some(view)) => self.opens(trigger, view).await,
+            _ => false,
+        }
     }
 
     /// What is wrong with a form, to be shown in it.

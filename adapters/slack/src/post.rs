@@ -101,7 +101,11 @@ fn element(n: usize, button: &Button) -> Value {
     match button.action {
         Action::Cancel(_) | Action::Deny(_) => element["style"] = json!("danger"),
         Action::Allow(_) => element["style"] = json!("primary"),
-        Action::CancelCall(..) | Action::TryAgain(_) | Action::Details(_) | Action::AllowSession(_) => {}
+        Action::CancelCall(..)
+        | Action::TryAgain(_)
+        | Action::Details(_)
+        | Action::AllowSession(_)
+        | Action::DenyWhy(_) => {}
     }
     element
 }

@@ -35,7 +35,7 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     who.operator()?;
     let approval = app.gateway.approval(named(id)?).await?.ok_or_else(no_such)?;
-    Ok(Json(shown(&approval)).into_response())
+    Ok(Json(whole(&approval)).into_response())
 }
 
 /// What an operator says.
@@ -79,7 +79,7 @@ pub async fn answer(
         }
     });
     let (said, approval) = answered.await??.ok_or_else(no_such)?;
-    let mut told = shown(&approval);
+    let mut told = whole(&approval);
     told["said"] = said.into();
     Ok(Json(told).into_response())
 }
@@ -93,6 +93,13 @@ fn no_such() -> Problem {
     let failure = Failure::new(Code::InputRefused, "there is no such approval, or it is too long ago")
         .hint("GET /v1/approvals lists those that wait");
     Problem::new(StatusCode::NOT_FOUND, failure)
+}
+
+/// With all arguments; what is shown of several at once has them as they stand on a card.
+fn whole(approval: &Approval) -> Value {
+    let mut out = shown(approval);
+    out["args"] = approval.arguments().into();
+    out
 }
 
 fn shown(approval: &Approval) -> Value {

@@ -63,7 +63,7 @@ fn paths() -> Value {
         } },
         "/v1/traces": { "get": {
             "summary": "Ended turns, newest first",
-            "parameters": [query("failed"), query("tool"), query("session"), query("since"), query("limit")],
+            "parameters": [query("failed"), query("tool"), query("session"), query("schedule"), query("since"), query("limit")],
             "responses": answers(&[("200", "The turns", "Turns")]),
         } },
         "/v1/traces/{reference}": { "get": {
@@ -77,8 +77,8 @@ fn paths() -> Value {
             "responses": { "200": { "description": "Events", "content": { "text/event-stream": {} } }, "default": problem() },
         } },
         "/v1/stats": { "get": {
-            "summary": "How each tool fared, and what language models took since the process began, by tenant and model (operators)",
-            "parameters": [query("since")],
+            "summary": "How each tool fared, and what language models took since the process began, by tenant and model; with 'schedule' how its turns and the tools in them fared (operators)",
+            "parameters": [query("since"), query("schedule")],
             "responses": answers(&[("200", "Counts and durations", "Stats")]),
         } },
         "/v1/policies": { "get": {
@@ -213,7 +213,7 @@ fn hearing() -> Value {
 
 fn all_schemas() -> Value {
     let mut all = schemas();
-    for more in [schemas_of_sessions(), schemas_of_chat(), schemas_of_approvals()] {
+    for more in [schemas_of_sessions(), schemas_of_chat(), schemas_of_approvals(), schedules::schemas()] {
         if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
             all.extend(more);
         }
@@ -241,6 +241,7 @@ fn schemas_of_sessions() -> Value {
             "properties": { "platform": text(), "account": text(), "sender": text() } },
         "Erased": { "type": "object", "properties": {
             "sessions": number(), "items": number(), "facts": number(), "records": number(), "trees": number(),
+            "approvals": number(),
             "open": { "type": "integer", "description": "turns under way, which were left alone" },
             "pairing": { "type": "boolean", "description": "whether they had been let in" } } },
     })

@@ -143,6 +143,8 @@ pub enum Action {
     AllowSession(ApprovalId),
     /// Do not let it run.
     Deny(ApprovalId),
+    /// The same with a reason: a form asks for it, or a message that follows says it.
+    DenyWhy(ApprovalId),
 }
 
 impl fmt::Display for Action {
@@ -155,6 +157,7 @@ impl fmt::Display for Action {
             Self::Allow(id) => write!(f, "allow:{id}"),
             Self::AllowSession(id) => write!(f, "session:{id}"),
             Self::Deny(id) => write!(f, "deny:{id}"),
+            Self::DenyWhy(id) => write!(f, "why:{id}"),
         }
     }
 }
@@ -183,6 +186,7 @@ impl FromStr for Action {
             "allow" => approval().map(Self::Allow),
             "session" => approval().map(Self::AllowSession),
             "deny" => approval().map(Self::Deny),
+            "why" => approval().map(Self::DenyWhy),
             _ => Err(NotOurButton),
         }
     }
@@ -199,8 +203,8 @@ mod tests {
         let approval = ApprovalId::of(&SessionKey::from_text("s"), turn, &CallPath::top(1, 1));
         let call = Action::CancelCall(turn, CallId(u32::MAX));
         let of_turn = [Action::Cancel(turn), call, Action::TryAgain(turn), Action::Details(turn)];
-        let of_approval = [Action::Allow(approval), Action::AllowSession(approval), Action::Deny(approval)];
-        for action in of_turn.into_iter().chain(of_approval) {
+        let of_approval = [Action::Allow, Action::AllowSession, Action::Deny, Action::DenyWhy];
+        for action in of_turn.into_iter().chain(of_approval.map(|of| of(approval))) {
             let data = action.to_string();
             assert!(data.len() <= 64);
             assert_eq!(data.parse(), Ok(action));

@@ -8,6 +8,7 @@ mod ask;
 mod card;
 mod decide;
 mod park;
+mod reasons;
 mod shown;
 mod still;
 mod wait;
@@ -18,8 +19,8 @@ use std::{
 };
 
 use contract::{
-    Caller, SessionKey, TurnId,
-    records::{Approval, ApprovalId},
+    Caller, SessionKey, State, TurnId,
+    records::{Approval, ApprovalId, TurnLine},
 };
 use tokio::sync::{Notify, watch};
 
@@ -27,14 +28,20 @@ pub(crate) use ask::{Asks, ask, people};
 pub(crate) use card::listed;
 pub(crate) use decide::{Answer, by_operator, by_person, concerns, typed};
 pub(crate) use park::{before, found, keep_time, park, stop};
+pub(crate) use reasons::{Reasons, asked as reason_asked, said as reason_said};
 pub(crate) use still::Waits;
 pub(crate) use wait::answered;
 
 use crate::signals::same_person;
 
-/// Most calls that wait for people at once; of one session so many.
+/// Most calls that wait for people at once; of one account, of one person in it, of one session so many.
 pub(crate) const OPEN_MAX: usize = 1_000;
+const OPEN_OF_ACCOUNT_MAX: usize = 500;
+const OPEN_OF_PERSON_MAX: usize = 50;
 const OPEN_OF_SESSION_MAX: usize = 32;
+/// How soon one that could not be ended is tried again: twice as late each time, up to the longest.
+const AGAIN_MS: u64 = 1_000;
+const AGAIN_MAX_MS: u64 = 60_000;
 
 /// The calls that wait here.
 pub(crate) struct Book {
@@ -55,7 +62,19 @@ struct Waiting {
     turn: TurnId,
     session: SessionKey,
     caller: Caller,
-    until_ms: u64,
+    /// What whoever asked for the turn said.
+    asked: String,
+    /// When it is looked at: when it expires, later where that could not be written.
+    due_ms: u64,
+    tries: u32,
+}
+
+/// Why nobody can be asked about one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// So many of theirs wait.
+    Person(usize),
+    Others,
 }
 
 impl Default for Book {
@@ -65,16 +84,20 @@ impl Default for Book {
 }
 
 impl Book {
-    /// Waits from now on; expires by itself.
-    fn note(&self, approval: &Approval) {
+    /// Waits from now on; expires by itself. `asked`: what whoever asked for its turn said.
+    fn note(&self, approval: &Approval, asked: String) {
         let mut open = self.lock();
         let waiting = Waiting {
             turn: approval.turn,
             session: approval.session.clone(),
             caller: approval.caller.clone(),
-            until_ms: approval.until_ms,
+            asked,
+            due_ms: approval.until_ms,
+            tries: 0,
         };
-        open.of.insert(approval.id, waiting);
+        if let Some(before) = open.of.insert(approval.id, waiting) {
+            open.due.remove(&(before.due_ms, approval.id));
+        }
         open.due.insert((approval.until_ms, approval.id));
         drop(open);
         self.sooner.notify_one();
@@ -84,20 +107,47 @@ impl Book {
     fn strike(&self, id: ApprovalId) {
         let mut open = self.lock();
         if let Some(waiting) = open.of.remove(&id) {
-            open.due.remove(&(waiting.until_ms, id));
+            open.due.remove(&(waiting.due_ms, id));
         }
         drop(open);
         self.answers.send_modify(|n| *n += 1);
     }
 
     /// Whether one more may be asked, with `beside` that are about to be.
-    fn has_room(&self, session: &SessionKey, beside: usize) -> bool {
+    fn has_room(&self, session: &SessionKey, caller: &Caller, beside: usize) -> Result<(), Full> {
         let open = self.lock();
-        let of_session = open.of.values().filter(|w| w.session == *session).count();
-        open.of.len() + beside < OPEN_MAX && of_session + beside < OPEN_OF_SESSION_MAX
+        let of = |theirs: &dyn Fn(&Waiting) -> bool| open.of.values().filter(|w| theirs(w)).count() + beside;
+        let of_person = of(&|w| same_person(&w.caller, caller));
+        let of_account = of(&|w| (w.caller.platform, &w.caller.account) == (caller.platform, &caller.account));
+        if of_person >= OPEN_OF_PERSON_MAX {
+            return Err(Full::Person(of_person));
+        }
+        let is_full = open.of.len() + beside >= OPEN_MAX
+            || of_account >= OPEN_OF_ACCOUNT_MAX
+            || of(&|w| w.session == *session) >= OPEN_OF_SESSION_MAX;
+        if is_full { Err(Full::Others) } else { Ok(()) }
     }
 
-    /// The next that expires.
+    /// It could not be ended: it is looked at again later, and holds none of the others meanwhile. How often it was tried.
+    fn later(&self, id: ApprovalId, now_ms: u64) -> u32 {
+        let mut open = self.lock();
+        let Some(waiting) = open.of.get_mut(&id) else { return 0 };
+        waiting.tries += 1;
+        let (was_ms, tries) = (waiting.due_ms, waiting.tries);
+        let wait = (AGAIN_MS << (tries - 1).min(16)).min(AGAIN_MAX_MS);
+        waiting.due_ms = now_ms.saturating_add(wait);
+        let due = (waiting.due_ms, id);
+        open.due.remove(&(was_ms, id));
+        open.due.insert(due);
+        tries
+    }
+
+    /// Whose turn it is, and in which session.
+    fn turn_of(&self, id: ApprovalId) -> Option<(TurnId, SessionKey)> {
+        self.lock().of.get(&id).map(|waiting| (waiting.turn, waiting.session.clone()))
+    }
+
+    /// The next that is due.
     fn next(&self) -> Option<(u64, ApprovalId)> {
         self.lock().due.first().copied()
     }
@@ -109,13 +159,36 @@ impl Book {
         theirs.map(|waiting| waiting.turn).collect()
     }
 
+    /// The turns that wait, as they are listed beside those that run.
+    pub fn lines(&self, now_us: u64) -> Vec<TurnLine> {
+        let open = self.lock();
+        let mut lines: HashMap<TurnId, TurnLine> = HashMap::new();
+        for waiting in open.of.values() {
+            let started_us = waiting.turn.at_ms() * 1_000;
+            lines.entry(waiting.turn).or_insert_with(|| TurnLine {
+                turn: waiting.turn,
+                state: State::Parked,
+                code: None,
+                platform: waiting.caller.platform,
+                tenant: waiting.caller.tenant.clone(),
+                session: waiting.session.clone(),
+                sender: waiting.caller.sender.id.clone(),
+                asked: waiting.asked.clone(),
+                calls: 0,
+                started_us,
+                duration_us: now_us.saturating_sub(started_us),
+            });
+        }
+        lines.into_values().collect()
+    }
+
     /// Another process owns the partition: it keeps the time there.
     pub fn lost(&self, partition: u8) -> Vec<TurnId> {
         let mut open = self.lock();
         let theirs: Vec<_> = open.of.keys().filter(|id| id.partition() == partition).copied().collect();
         let gone = theirs.into_iter().filter_map(|id| {
             let waiting = open.of.remove(&id)?;
-            open.due.remove(&(waiting.until_ms, id));
+            open.due.remove(&(waiting.due_ms, id));
             Some(waiting.turn)
         });
         gone.collect()

@@ -29,6 +29,7 @@ use own::Own;
 pub(crate) use parent::Parent;
 
 use crate::{
+    artefacts::Reading,
     approval::{self, Asks, Waits},
     bridge,
     delegate::{Delegated, Steps},
@@ -103,6 +104,8 @@ pub(crate) enum Admission {
     Asks(Box<Asks>),
     /// It is a task that a model hands on.
     Delegates(Box<Delegated>),
+    /// Reads on in a result that was cut.
+    Reads(Box<Reading>),
     Ended(Box<Outcome>),
 }
 
@@ -115,6 +118,8 @@ pub(crate) struct Ready {
     pub entry: Option<Entry>,
     within_place: bool,
     delegations: u32,
+    /// Beside it, by a model; kept where its children may be asked about.
+    said: String,
 }
 
 /// What may become of a call that is permitted and whose arguments are well.
@@ -152,7 +157,10 @@ impl TurnCx {
                     Err(refused) => Admission::Ended(Box::new(self.refuse_ready(*refused.0, refused.1))),
                 }
             }
-            Ok(Fit::Asks(need, tool, args)) => Admission::Asks(Box::new(Asks { call, node, need, tool, args })),
+            Ok(Fit::Asks(need, tool, args)) => {
+                let said = said(parent).to_owned();
+                Admission::Asks(Box::new(Asks { call, node, need, tool, args, said }))
+            }
             Err(failure) => {
                 node.args = summary(&call.args);
                 let failure = match self.begun(&call.path) {
@@ -254,7 +262,8 @@ impl TurnCx {
         });
         let within_place = parent.is_some_and(|parent| parent.has_place);
         let delegations = parent.map_or(0, |parent| parent.delegations);
-        Ready { permitted, node, key, entry, within_place, delegations }
+        let said = if asks_for_others(&tool.spec.endpoint) { said(parent).to_owned() } else { String::new() };
+        Ready { permitted, node, key, entry, within_place, delegations, said }
     }
 
     /// What an earlier life of the turn knows of the call: its stored end, or that it was under way.
@@ -324,14 +333,14 @@ impl TurnCx {
 
     /// Runs a call that may run. Always gives its one outcome.
     pub async fn run(self: &Arc<Self>, ready: Ready) -> Outcome {
-        let Ready { permitted, mut node, key, entry, within_place, delegations } = ready;
+        let Ready { permitted, mut node, key, entry, within_place, delegations, said } = ready;
         let _working = self.waits.work();
         node.started_us = now_us();
         self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
         let stop = self.progress.started(node.call, &node.tool, &self.cancel);
         let repeatable = self.snapshot.tools.is_repeatable(&permitted.tool().name);
         let path = permitted.path().clone();
-        let waits_for_others = matches!(permitted.tool().spec.endpoint, EndpointSpec::Pipeline(_));
+        let waits_for_others = asks_for_others(&permitted.tool().spec.endpoint);
         let host = TurnHost {
             cx: self,
             call: node.call,
@@ -340,6 +349,7 @@ impl TurnCx {
             rights: permitted.rights().clone(),
             has_place: within_place || !waits_for_others,
             delegations,
+            said,
             children: AtomicU32::new(0),
             posts: AtomicU32::new(0),
         };
@@ -394,6 +404,15 @@ impl TurnCx {
         }
         done
     }
+}
+
+fn said<'a>(parent: Option<Parent<'a>>) -> &'a str {
+    parent.map_or("", |parent| parent.said)
+}
+
+/// Whether nothing but calls of its own comes of such a call.
+fn asks_for_others(endpoint: &EndpointSpec) -> bool {
+    matches!(endpoint, EndpointSpec::Pipeline(_))
 }
 
 fn end_of(result: &Result<Value, Failure>) -> End {

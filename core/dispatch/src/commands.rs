@@ -48,7 +48,8 @@ pub fn of(kind: &Kind) -> Option<Vec<Command>> {
                 | Action::TryAgain(_)
                 | Action::Allow(_)
                 | Action::AllowSession(_)
-                | Action::Deny(_),
+                | Action::Deny(_)
+                | Action::DenyWhy(_),
             )
             | Err(_) => None,
         },

@@ -30,6 +30,7 @@ use crate::{
     gate::Gate,
     indicators::{self, Indicators},
     intake, invoke,
+    keeper::Keeping,
     lane::Lanes,
     mend,
     model::Model,
@@ -96,12 +97,14 @@ pub(crate) struct Inner {
     pub deliveries: Deliveries,
     pub outlets: RwLock<HashMap<(Platform, String), Connected>>,
     pub brought: Brought,
+    pub keeper: Keeping,
     pub fences: Fences,
     pub running: Running,
     pub told: Told,
     pub gate: Gate,
     pub pairing: Pairing,
     pub approvals: approval::Book,
+    pub reasons: approval::Reasons,
     pub mounts: Mounts,
     pub noting: Noting,
     pub indicators: Indicators,
@@ -151,12 +154,14 @@ impl Gateway {
             deliveries: Deliveries::default(),
             outlets: RwLock::default(),
             brought: Brought::default(),
+            keeper: Keeping::default(),
             fences: Fences::default(),
             running: Running::default(),
             told: Told::default(),
             gate: Gate::default(),
             pairing: Pairing::default(),
             approvals: approval::Book::default(),
+            reasons: approval::Reasons::default(),
             mounts: Mounts::default(),
             noting: Noting::default(),
             indicators: Indicators::default(),
@@ -306,9 +311,14 @@ impl Gateway {
         self.inner.stores.trees.turns(query).await
     }
 
-    /// Turns that run in this process, newest first; their calls are not counted yet.
+    /// Turns that run in this process, or wait for people, newest first; their calls are not counted yet.
     pub fn running(&self) -> Vec<TurnLine> {
-        self.inner.running.lines()
+        let mut lines = self.inner.approvals.lines(crate::turn::now_us());
+        let running = self.inner.running.lines();
+        lines.retain(|waits| running.iter().all(|runs| runs.turn != waits.turn));
+        lines.extend(running);
+        lines.sort_by_key(|line| std::cmp::Reverse(line.turn));
+        lines
     }
 
     pub async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
@@ -340,7 +350,7 @@ impl Gateway {
     }
 
     pub async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, StoreDown> {
-        self.inner.stores.approvals.approval(id).await
+        Ok(self.inner.stores.approvals.approval(id).await?)
     }
 
     /// An operator's yes; what came of it in words, and the approval as it stands now. Nothing when it is not known.

@@ -17,6 +17,9 @@ use crate::{call::TurnCx, signals::same_person};
 /// Conversations that are told once are remembered up to this many.
 const TOLD_MAX: usize = 10_000;
 
+/// Most characters of what was asked, as lists show it.
+pub(crate) const ASKED_MAX: usize = 60;
+
 /// The turns that run in this process.
 #[derive(Default)]
 pub(crate) struct Running(Mutex<HashMap<TurnId, RunningTurn>>);
@@ -94,7 +97,7 @@ impl Running {
         messages: Asked,
         cancel: CancellationToken,
     ) -> Entered<'_> {
-        let asked = contract::text::one_line(asked, 60);
+        let asked = contract::text::one_line(asked, ASKED_MAX);
         let turn = RunningTurn {
             cancel,
             place,
@@ -110,6 +113,11 @@ impl Running {
 
     pub fn holds(&self, turn: TurnId) -> bool {
         self.lock().contains_key(&turn)
+    }
+
+    /// What was asked, of one that runs here.
+    pub fn asked(&self, turn: TurnId) -> Option<String> {
+        self.lock().get(&turn).map(|running| running.asked.clone())
     }
 
     /// Whether it runs here.

@@ -45,9 +45,15 @@ pub(crate) async fn classify(inner: &Arc<Inner>, message: Message, caller: &Call
             Ok(Action::AllowSession(id)) => {
                 return answer(inner, &message, caller, id, Answer::Allow(Extent::Session)).await;
             }
+            Ok(Action::DenyWhy(id)) => {
+                return approval::reason_asked(inner, &message, caller, id).await.map(Intent::Signal);
+            }
             Ok(Action::Deny(id)) => return answer(inner, &message, caller, id, Answer::Deny(String::new())).await,
             Err(_) => return Ok(signal("this button is not in use any more")),
         }
+    }
+    if let Some(words) = approval::reason_said(inner, &message, caller).await? {
+        return Ok(Intent::Signal(words));
     }
     let commands = asked(inner, &message, caller);
     let express = match commands.as_slice() {

@@ -1,6 +1,6 @@
 //! How records are written: MessagePack behind one version byte.
 
-use contract::{Digest, StoreDown};
+use contract::{Digest, StoreDown, records::NotRead};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Every packed value begins with it; a reader refuses what it does not know.
@@ -17,6 +17,12 @@ pub struct Unreadable {
 impl From<Unreadable> for StoreDown {
     fn from(error: Unreadable) -> Self {
         Self(error.to_string())
+    }
+}
+
+impl From<Unreadable> for NotRead {
+    fn from(error: Unreadable) -> Self {
+        Self::Unreadable(error.to_string())
     }
 }
 

@@ -6,8 +6,8 @@
 use contract::{
     CallPath, Caller, FileRef, Kind, Message, Opaque, Quote, Reply, Sender, SessionKey, StoreDown, TurnId,
     records::{
-        Approval, ApprovalState, Change, Delivery, DeliveryState, End, Entry, ModelStep, Parked, Person, Record,
-        TurnState,
+        Approval, ApprovalState, Change, Decider, Delivery, DeliveryState, End, Entry, ModelStep, Parked, Person,
+        Record, TurnState,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -127,7 +127,7 @@ pub fn ops(changes: &[Change]) -> Result<Vec<Op>, StoreDown> {
 }
 
 /// An approval without its state, which is kept beside it: it changes by comparison.
-fn fixed(approval: &Approval) -> Result<Vec<u8>, StoreDown> {
+fn fixed_of(approval: &Approval) -> Result<Vec<u8>, StoreDown> {
     pack(&Approval { state: ApprovalState::default(), ..approval.clone() })
 }
 
@@ -153,6 +153,40 @@ pub fn approval_of(fixed: &[u8], number: u8, detail: &[u8]) -> Result<Approval, 
     Ok(Approval { state, ..approval })
 }
 
+/// An approval, as it is stored, without the words and names of a person who asked for it or answered it; nothing where
+/// they did neither, or it cannot be read.
+pub fn approval_without(fixed: &[u8], number: u8, detail: &[u8], person: &Person) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut approval = crate::readable(approval_of(fixed, number, detail))?;
+    let asked = Person::of(&approval.caller).hash() == person.hash();
+    if asked {
+        approval.caller.sender = Sender { id: String::new(), name: String::new() };
+        approval.caller.roles.clear();
+        for text in [&mut approval.shown, &mut approval.whole, &mut approval.why] {
+            text.clear();
+        }
+    }
+    let is_theirs = |who: &&mut Decider| {
+        (who.platform, &who.account, &who.id) == (person.platform, &person.account, &person.sender)
+    };
+    let mut answered = false;
+    let by: &mut [Decider] = match &mut approval.state {
+        ApprovalState::Asked { yes: by } | ApprovalState::Allowed { by, .. } | ApprovalState::Used { by, .. } => by,
+        ApprovalState::Refused { by, .. } => std::slice::from_mut(by),
+        ApprovalState::Expired { .. } | ApprovalState::Withdrawn { .. } => &mut [],
+    };
+    for who in by.iter_mut().filter(is_theirs) {
+        (who.id, who.name) = (String::new(), String::new());
+        answered = true;
+    }
+    if let ApprovalState::Refused { why, .. } = &mut approval.state
+        && (asked || answered)
+    {
+        why.clear();
+    }
+    let packed = || Some((fixed_of(&approval).ok()?, state_bytes(&approval.state).ok()?));
+    (asked || answered).then(packed).flatten()
+}
+
 fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
     match change {
         Change::Life => ops.push(Op::Life),
@@ -172,7 +206,7 @@ fn put_ops(change: &Change, ops: &mut Vec<Op>) -> Result<(), StoreDown> {
         Change::Ask(approvals) => {
             for approval in approvals {
                 let (id, until_ms) = (approval.id.to_string(), approval.until_ms);
-                ops.push(Op::Ask { id, until_ms, fixed: fixed(approval)? });
+                ops.push(Op::Ask { id, until_ms, fixed: fixed_of(approval)? });
             }
         }
         Change::Use(id) => ops.push(Op::Use(id.to_string())),

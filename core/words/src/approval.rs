@@ -61,6 +61,11 @@ pub fn approval_why(locale: Locale) -> String {
     catalogue::plain(locale, "approval-why")
 }
 
+/// What stands over the field of a form that asks why a call is refused.
+pub fn approval_reason(locale: Locale) -> String {
+    catalogue::plain(locale, "approval-reason")
+}
+
 /// What a person who is told of nothing else hears: that a call waits, and for whom.
 pub fn approval_waits(tool: &str, by: By, id: &str, locale: Locale) -> String {
     let key = match by {

@@ -19,6 +19,7 @@ pub fn button(action: Action, locale: Locale) -> String {
         Action::Allow(_) => "button-allow",
         Action::AllowSession(_) => "button-allow-session",
         Action::Deny(_) => "button-deny",
+        Action::DenyWhy(_) => "button-deny-why",
     };
     catalogue::plain(locale, key)
 }

@@ -20,6 +20,8 @@ const LONGEST_LABEL: usize = 45;
 const LONGEST_HINT: usize = 100;
 const LONGEST_VALUE: u64 = 4_000;
 const LONGEST_ID: usize = 100;
+/// As much of a reason as is kept.
+const LONGEST_REASON: u16 = 500;
 
 /// What a form asks for.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(crate) struct Form {
 #[derive(Debug)]
 struct Field {
     name: String,
+    /// In place of the name, where people are not to see that.
+    label: Option<String>,
     hint: String,
     is_long: bool,
     is_required: bool,
@@ -66,6 +70,21 @@ impl Form {
         Some(Self { fields, kept })
     }
 
+    /// One field, for why a call is refused; the rest of the command is known.
+    pub(crate) fn of_reason(kept: Map<String, Value>, label: String) -> Self {
+        let field = Field {
+            name: "why".to_owned(),
+            label: Some(label),
+            hint: String::new(),
+            is_long: true,
+            is_required: true,
+            least: 1,
+            most: LONGEST_REASON,
+            value: None,
+        };
+        Self { fields: vec![field], kept }
+    }
+
     /// As it is shown.
     pub(crate) fn wire(&self, id: &str, title: &str) -> Value {
         let rows = self.fields.iter().map(|field| CreateActionRow::InputText(field.input())).collect();
@@ -81,6 +100,7 @@ impl Field {
         let most = bound("maxLength").unwrap_or(LONGEST_VALUE).clamp(1, LONGEST_VALUE);
         Self {
             name: name.to_owned(),
+            label: None,
             hint: text::one_line(schema["description"].as_str().unwrap_or_default(), LONGEST_HINT),
             is_long: options::asks_for_form(schema),
             is_required,
@@ -95,6 +115,7 @@ impl Field {
         let most = u16::try_from(LONGEST_VALUE).unwrap_or(u16::MAX);
         Self {
             name: WHOLE_FIELD.into(),
+            label: None,
             hint: "{…}".into(),
             is_long: true,
             is_required: true,
@@ -113,7 +134,7 @@ impl Field {
 
     fn label(&self) -> String {
         let name = if self.name == WHOLE_FIELD { WHOLE } else { &self.name };
-        text::one_line(name, LONGEST_LABEL)
+        text::one_line(self.label.as_deref().unwrap_or(name), LONGEST_LABEL)
     }
 
     fn input(&self) -> CreateInputText {

@@ -78,7 +78,9 @@ fn button(button: &Button) -> CreateButton {
     let style = match button.action {
         Action::Cancel(_) => ButtonStyle::Danger,
         Action::TryAgain(_) => ButtonStyle::Primary,
-        Action::CancelCall(..) | Action::Details(_) | Action::AllowSession(_) => ButtonStyle::Secondary,
+        Action::CancelCall(..) | Action::Details(_) | Action::AllowSession(_) | Action::DenyWhy(_) => {
+            ButtonStyle::Secondary
+        }
         Action::Allow(_) => ButtonStyle::Success,
         Action::Deny(_) => ButtonStyle::Danger,
     };

@@ -110,7 +110,9 @@ pub(crate) fn form(payload: &Value, me: &Me, account: &str, now_ms: u64) -> Opti
         private: Slip { user: sender.id.clone(), ..origin.slip.clone() }.opaque(),
         ..Address::new(Platform::Slack, account, &origin.channel)
     };
-    let kind = Kind::Form { name: origin.command.clone(), args: forms::filled(view) };
+    let mut args = forms::filled(view);
+    args.extend(origin.known.clone());
+    let kind = Kind::Form { name: origin.command.clone(), args };
     Some(bare(key, address, sender, kind, now_ms))
 }
 

@@ -131,6 +131,9 @@ pub struct Approval {
     pub need: u32,
     /// The arguments as people see them: redacted, and cut.
     pub shown: String,
+    /// All of them, redacted, where something is cut from what people see.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub whole: String,
     /// What a model said beside the call; untrusted text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
@@ -148,6 +151,11 @@ impl Approval {
     pub fn exact(&self) -> Exact<'_> {
         let Self { tool, spec, args, session, caller, by, need, .. } = self;
         Exact { tool, spec: *spec, args: *args, session, caller, by: *by, need: *need }
+    }
+
+    /// The arguments with nothing left out but secrets, as far as they are kept.
+    pub fn arguments(&self) -> &str {
+        if self.whole.is_empty() { &self.shown } else { &self.whole }
     }
 }
 
@@ -315,6 +323,25 @@ pub enum Settled {
     Late,
 }
 
+/// Why an approval is not told.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NotRead {
+    #[error(transparent)]
+    Down(#[from] StoreDown),
+    /// The store answers; another version of the gateway wrote what it says.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+impl From<NotRead> for StoreDown {
+    fn from(why: NotRead) -> Self {
+        match why {
+            NotRead::Down(down) => down,
+            NotRead::Unreadable(why) => Self(why),
+        }
+    }
+}
+
 /// The approvals. They are asked for and used up by changes of their turn's record
 /// ([`Change::Ask`](super::Change::Ask), [`Change::Use`](super::Change::Use)).
 #[async_trait]
@@ -323,7 +350,17 @@ pub trait Approvals: Send + Sync {
     /// back to the front of its lane if it is parked.
     async fn settle(&self, approval: &Approval, to: &ApprovalState) -> Result<Settled, StoreDown>;
 
-    async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, StoreDown>;
+    /// As [`Approvals::settle`] for one that cannot be read: whatever it says, if nobody has decided it. Its turn is named
+    /// by who waits for it.
+    async fn settle_unread(
+        &self,
+        id: ApprovalId,
+        turn: TurnId,
+        session: &SessionKey,
+        to: &ApprovalState,
+    ) -> Result<Settled, StoreDown>;
+
+    async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, NotRead>;
 
     /// Those that wait for an answer, the next to expire first; at most so many.
     async fn open_approvals(&self, most: usize) -> Result<Vec<Approval>, StoreDown>;

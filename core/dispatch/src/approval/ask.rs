@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use contract::{
     Address, Call, CallId, Code, Digest, Failure, Node, NodeKind, Outcome, Private, State,
-    records::{Approval, ApprovalId, ApprovalState, By, Card, Change},
+    records::{Approval, ApprovalId, ApprovalState, By, Card, Change, NotRead},
     text::one_line,
 };
 use policies::{Deliver, Need};
 use serde_json::Value;
 use tools::Tool;
 
-use super::{card, shown::shown};
+use super::{
+    Full, card, decide,
+    shown::{shown, whole},
+};
 use crate::{
     call::{TurnCx, new_delivery},
     delivery,
@@ -33,6 +36,8 @@ pub(crate) struct Asks {
     pub tool: Arc<Tool>,
     /// Coerced and valid.
     pub args: Value,
+    /// What a model said beside it.
+    pub said: String,
 }
 
 /// A call that people were asked about.
@@ -79,16 +84,18 @@ async fn prepared(cx: &Arc<TurnCx>, asks: &Asks, beside: usize) -> Result<(Appro
         Failure::new(Code::Store, "it was not asked for: we could not write down that it waits")
             .cause(Private::new(why))
     };
-    if let Some(known) = cx.inner.stores.approvals.approval(id).await.map_err(|down| unwritten(down.to_string()))? {
-        return Ok((known, false));
+    match cx.inner.stores.approvals.approval(id).await {
+        Ok(Some(known)) => return Ok((known, false)),
+        Ok(None) => {}
+        Err(NotRead::Unreadable(why)) => return Err(decide::unreadable(&asks.tool.name, why)),
+        Err(NotRead::Down(down)) => return Err(unwritten(down.to_string())),
     }
     if !cx.waits.can_go_on(&asks.call.path) {
         let say = format!("'{}' needs an approval, and within this call nobody can be asked", asks.tool.name);
         return Err(Failure::new(Code::ApprovalUnavailable, say).hint("ask for it by itself"));
     }
-    if !cx.inner.approvals.has_room(&cx.session, beside) {
-        let say = format!("'{}' needs an approval, and too many calls wait for people already", asks.tool.name);
-        return Err(Failure::new(Code::ApprovalUnavailable, say).hint("try again later"));
+    if let Err(full) = cx.inner.approvals.has_room(&cx.session, &cx.caller, beside) {
+        return Err(crowded(full, &asks.tool.name));
     }
     let approval = new(cx, asks, id);
     match approval.cards.is_empty() {
@@ -97,12 +104,27 @@ async fn prepared(cx: &Arc<TurnCx>, asks: &Asks, beside: usize) -> Result<(Appro
     }
 }
 
+/// Why nobody is asked about one more.
+fn crowded(full: Full, tool: &str) -> Failure {
+    let (say, hint) = match full {
+        Full::Person(n) => (
+            format!("'{tool}' needs an approval, and {n} calls of yours wait for people already"),
+            "wait until some of them are answered, or stop them",
+        ),
+        Full::Others => {
+            (format!("'{tool}' needs an approval, and too many calls wait for people already"), "try again later")
+        }
+    };
+    Failure::new(Code::ApprovalUnavailable, say).hint(hint)
+}
+
 fn new(cx: &TurnCx, asks: &Asks, id: ApprovalId) -> Approval {
     let how = cx.snapshot.policies.asks_how(&cx.caller);
     let asked_ms = now_ms();
     let places = places(cx, asks.need.by, &how.deliver);
     let cards = places.into_iter().take(CARDS_MAX).zip(0u8..).map(|(to, nth)| Card { n: id.delivery(nth), to });
     let writes = asks.tool.spec.permissions.iter().any(|label| **label == *WRITES);
+    let shown = shown(&asks.args, writes);
     Approval {
         id,
         turn: cx.id,
@@ -116,8 +138,9 @@ fn new(cx: &TurnCx, asks: &Asks, id: ApprovalId) -> Approval {
         until_ms: asked_ms.saturating_add(u64::try_from(how.expires.as_millis()).unwrap_or(u64::MAX / 2)),
         by: asks.need.by,
         need: people(cx, asks.need.by),
-        shown: shown(&asks.args, writes),
-        why: one_line(&contract::text::clean_framing(&cx.waits.said()), WHY_MAX),
+        whole: whole(&asks.args, writes, &shown),
+        shown,
+        why: one_line(&contract::text::clean_framing(&asks.said), WHY_MAX),
         rule: asks.need.rule.to_string(),
         cards: cards.collect(),
         state: ApprovalState::default(),
@@ -201,7 +224,7 @@ async fn write(cx: &Arc<TurnCx>, new: &[Approval]) -> Result<(), Failure> {
         delivery::show(cx, delivery, reply);
     }
     for approval in new {
-        cx.inner.approvals.note(approval);
+        cx.inner.approvals.note(approval, cx.inner.running.asked(cx.id).unwrap_or_default());
         tracing::info!(turn = %cx.id, tool = approval.tool, approval = %approval.id, "a call waits for people");
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use contract::{
     Action, Address, Audience, Button, Content, Locale, Reply,
-    records::{Approval, ApprovalState, Decider},
+    records::{Approval, ApprovalState, By, Decider},
     text::one_line,
 };
 
@@ -45,7 +45,9 @@ pub(super) fn card(approval: &Approval, elsewhere: bool, locale: Locale) -> Repl
     let id = approval.id;
     // What two have to agree to is agreed to once.
     let session = (approval.need == 1).then_some(Action::AllowSession(id));
-    let actions = [Some(Action::Allow(id)), session, Some(Action::Deny(id))];
+    // Whoever asked needs no reason of their own.
+    let why = (approval.by == By::Approver).then_some(Action::DenyWhy(id));
+    let actions = [Some(Action::Allow(id)), session, Some(Action::Deny(id)), why];
     let button = |action| Button { label: words::button(action, locale), action };
     Reply {
         content,

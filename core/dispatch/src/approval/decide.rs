@@ -1,9 +1,9 @@
 //! The one place where an answer is taken: by a button, a command, an operator, or the clock.
 
 use contract::{
-    Address, Caller, Platform, StoreDown,
+    Address, Caller, Code, Failure, Platform, Private, SessionKey, StoreDown, TurnId,
     notice::clock,
-    records::{Approval, ApprovalId, ApprovalState, By, Decider, Extent, SessionChange, Settled},
+    records::{Approval, ApprovalId, ApprovalState, By, Decider, Extent, NotRead, SessionChange, Settled},
     text::one_line,
 };
 
@@ -39,23 +39,53 @@ pub(crate) async fn by_person(
         at_ms: now_ms(),
     };
     for _ in 0..TRIES {
-        let Some(approval) = inner.stores.approvals.approval(id).await? else {
-            return Ok("this approval is not known here any more".to_owned());
+        let approval = match to_answer(inner, who, at, id).await? {
+            Ok(approval) => approval,
+            Err(why_not) => return Ok(why_not),
         };
-        if !is_asked_at(&approval, who, at) {
-            return Ok("this can be answered only where it was asked".to_owned());
-        }
-        if !approval.state.is_open() {
-            return Ok(late(&approval));
-        }
-        if let Some(why) = may_not(inner, &approval, who) {
-            return Ok(why.to_owned());
-        }
         if let Some(said) = answered(inner, &approval, &decider, &answer).await? {
             return Ok(said);
         }
     }
     Err(StoreDown("an approval changes faster than it can be answered".to_owned()))
+}
+
+/// Why this person's answer would not count there; nothing when it would.
+pub(super) async fn in_the_way(
+    inner: &Inner,
+    who: &Caller,
+    at: &Address,
+    id: ApprovalId,
+) -> Result<Option<String>, StoreDown> {
+    Ok(to_answer(inner, who, at, id).await?.err())
+}
+
+/// The approval that the person may answer there, or why not.
+async fn to_answer(
+    inner: &Inner,
+    who: &Caller,
+    at: &Address,
+    id: ApprovalId,
+) -> Result<Result<Approval, String>, StoreDown> {
+    let approval = match inner.stores.approvals.approval(id).await {
+        Ok(Some(approval)) => approval,
+        Ok(None) => return Ok(Err("this approval is not known here any more".to_owned())),
+        Err(NotRead::Unreadable(why)) => {
+            tracing::warn!(approval = %id, cause = why, "an approval cannot be read");
+            return Ok(Err("this approval was written by another version, and cannot be answered here".to_owned()));
+        }
+        Err(NotRead::Down(down)) => return Err(down),
+    };
+    if !is_asked_at(&approval, who, at) {
+        return Ok(Err("this can be answered only where it was asked".to_owned()));
+    }
+    if !approval.state.is_open() {
+        return Ok(Err(late(&approval)));
+    }
+    Ok(match may_not(inner, &approval, who) {
+        Some(why) => Err(why.to_owned()),
+        None => Ok(approval),
+    })
 }
 
 /// What somebody typed about a call that waits: its id, and perhaps a reason.
@@ -252,6 +282,29 @@ pub(super) async fn settle(inner: &Inner, approval: &Approval, to: &ApprovalStat
 /// Nobody answered in time. What cannot be written is tried again by whoever keeps the time.
 pub(super) async fn expire(inner: &Inner, approval: &Approval) {
     let _ = settle(inner, approval, &ApprovalState::Expired { at_ms: now_ms() }).await;
+}
+
+/// One that cannot be read is not asked for any more, whatever it says: its turn goes on and is told so.
+pub(super) async fn end_unread(
+    inner: &Inner,
+    id: ApprovalId,
+    (turn, session): (TurnId, &SessionKey),
+    why: &str,
+) -> Result<(), StoreDown> {
+    tracing::warn!(%turn, approval = %id, cause = why, "an approval cannot be read: it is not asked for any more");
+    let withdrawn = ApprovalState::Withdrawn { why: "another version wrote it".to_owned(), at_ms: now_ms() };
+    let settled = inner.stores.approvals.settle_unread(id, turn, session, &withdrawn).await?;
+    inner.approvals.strike(id);
+    if settled == (Settled::Made { woke: true }) {
+        Lanes::unparked(inner, turn).await;
+    }
+    Ok(())
+}
+
+/// Why a call is not run whose approval cannot be read.
+pub(super) fn unreadable(tool: &str, why: String) -> Failure {
+    let say = format!("'{tool}' was not run: what was said of it was written by another version");
+    Failure::new(Code::ApprovalUnavailable, say).hint("ask for it again").cause(Private::new(why))
 }
 
 /// Not asked for any more. Best effort: what stays open expires.

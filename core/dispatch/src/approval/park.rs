@@ -7,8 +7,9 @@ use std::{
 
 use contract::{
     Node, NodeKind, SessionKey, State, TurnId,
-    records::{Approval, ApprovalId, ApprovalState, Change, Parked, Record, Settled, TurnState, is_card},
+    records::{Approval, ApprovalId, ApprovalState, Change, NotRead, Parked, Record, Settled, TurnState, is_card},
     seams::Fence,
+    text::one_line,
 };
 use tracing::{info, warn};
 
@@ -17,11 +18,14 @@ use crate::{
     call::TurnCx,
     delivery,
     lane::Lanes,
+    running::ASKED_MAX,
     turn::{Over, now_ms, persist, persist_of},
 };
 
 /// How soon a store that was away is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// Answers that came just before, after which an approval is ended whatever it says.
+const LATE_MAX: u32 = 5;
 /// Nothing is due earlier than this without saying so.
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -46,7 +50,7 @@ pub(crate) async fn park(cx: &Arc<TurnCx>, record: &Record, root: &Node) -> Resu
             cx.inner.tracer.ended_earlier(&cx.live, &Arc::new(node));
         }
     }
-    let asked = still_asked(&cx.inner, &waits_for).await;
+    let asked = still_asked(&cx.inner, &waits_for, (cx.id, &cx.session)).await;
     tell(cx, &asked).await;
     if cx.cancel.is_cancelled() || asked.len() < waits_for.len() {
         wake(&cx.inner, fence, cx.id, &cx.session).await?;
@@ -54,8 +58,8 @@ pub(crate) async fn park(cx: &Arc<TurnCx>, record: &Record, root: &Node) -> Resu
     Ok(())
 }
 
-/// Those that nobody answered yet, as far as the store tells.
-async fn still_asked(inner: &Inner, waits_for: &[ApprovalId]) -> Vec<Approval> {
+/// Those that nobody answered yet, as far as the store tells. What cannot be read is ended, for nobody could answer it.
+async fn still_asked(inner: &Inner, waits_for: &[ApprovalId], of: (TurnId, &SessionKey)) -> Vec<Approval> {
     let mut asked = Vec::new();
     for id in waits_for {
         loop {
@@ -64,6 +68,7 @@ async fn still_asked(inner: &Inner, waits_for: &[ApprovalId]) -> Vec<Approval> {
                     asked.extend(approval.filter(|approval| approval.state.is_open()));
                     break;
                 }
+                Err(NotRead::Unreadable(why)) if decide::end_unread(inner, *id, of, &why).await.is_ok() => break,
                 Err(_) => tokio::select! {
                     () = tokio::time::sleep(AGAIN) => {}
                     () = inner.kill.cancelled() => return asked,
@@ -110,9 +115,9 @@ pub(crate) fn found(inner: &Inner, fence: Fence, record: Record) {
     tasks.spawn(async move {
         delivery::resume_shown(&inner, &record, fence);
         let waits_for = record.parked.as_ref().map_or_else(Vec::new, |parked| ids(&parked.wait));
-        let asked = still_asked(&inner, &waits_for).await;
+        let asked = still_asked(&inner, &waits_for, (record.id, &record.session)).await;
         for approval in &asked {
-            inner.approvals.note(approval);
+            inner.approvals.note(approval, one_line(&crate::turn::asked(&record), ASKED_MAX));
         }
         if record.cancelled {
             for approval in &asked {
@@ -139,30 +144,39 @@ pub(crate) async fn keep_time(inner: Inner) {
             () = inner.approvals.sooner.notified() => continue,
             () = inner.left.cancelled() => return,
         }
-        let Some((until_ms, id)) = inner.approvals.next() else { continue };
-        if until_ms > now_ms() {
+        let Some((due_ms, id)) = inner.approvals.next() else { continue };
+        if due_ms > now_ms() {
             continue;
         }
-        let known = match inner.stores.approvals.approval(id).await {
-            Ok(Some(approval)) if approval.state.is_open() => {
-                decide::settle(&inner, &approval, &ApprovalState::Expired { at_ms: now_ms() })
-                    .await
-                    .map(|settled| settled != Settled::Late)
-            }
-            Ok(_) => {
-                inner.approvals.strike(id);
-                Ok(true)
-            }
-            Err(down) => Err(down),
-        };
-        if let Err(error) = known {
-            warn!(%error, "an approval that nobody answered cannot be ended; tried again");
-            tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
-                () = inner.left.cancelled() => return,
-            }
+        if let Err(cause) = end(&inner, id).await {
+            let tries = inner.approvals.later(id, now_ms());
+            warn!(approval = %id, cause, tries, "an approval that nobody answered cannot be ended; tried again");
         }
     }
+}
+
+/// Ends an approval whose time is over.
+async fn end(inner: &Inner, id: ApprovalId) -> Result<(), String> {
+    let read = inner.stores.approvals.approval(id).await;
+    let why = match read {
+        Ok(Some(approval)) if approval.state.is_open() => {
+            let expired = ApprovalState::Expired { at_ms: now_ms() };
+            match decide::settle(inner, &approval, &expired).await.map_err(|down| down.to_string())? {
+                Settled::Made { .. } => return Ok(()),
+                // Somebody answers at this moment. Time and again it is something else: what is written is not what is read.
+                Settled::Late if inner.approvals.later(id, now_ms()) < LATE_MAX => return Ok(()),
+                Settled::Late => "what is written of it is not what is read".to_owned(),
+            }
+        }
+        Ok(_) => {
+            inner.approvals.strike(id);
+            return Ok(());
+        }
+        Err(NotRead::Unreadable(why)) => why,
+        Err(NotRead::Down(down)) => return Err(down.to_string()),
+    };
+    let Some((turn, session)) = inner.approvals.turn_of(id) else { return Ok(()) };
+    decide::end_unread(inner, id, (turn, &session), &why).await.map_err(|down| down.to_string())
 }
 
 /// Stops a turn that is parked; whether it was.
@@ -171,8 +185,12 @@ pub(crate) async fn stop(inner: &Inner, record: &Record) -> bool {
         return false;
     }
     let waits_for = record.parked.as_ref().map_or_else(Vec::new, |parked| ids(&parked.wait));
+    let of = (record.id, &record.session);
     for id in waits_for {
-        decide::withdraw(inner, id, "it was stopped").await;
+        match inner.stores.approvals.approval(id).await {
+            Err(NotRead::Unreadable(why)) => drop(decide::end_unread(inner, id, of, &why).await),
+            _ => decide::withdraw(inner, id, "it was stopped").await,
+        }
     }
     true
 }

@@ -8,8 +8,23 @@ use crate::summary::is_secret;
 const ALL_MAX: usize = 1_000;
 const ONE_MAX: usize = 270;
 const LINES_MAX: usize = 24;
-/// Lines of a difference.
+/// Lines of a difference, and characters of one.
 const DIFF_LINES_MAX: usize = 40;
+const DIFF_LINE_MAX: usize = 160;
+/// Most bytes of what is kept of all arguments, for those who look at more than a card.
+const WHOLE_MAX: usize = 64 * 1024;
+
+/// How much is told.
+#[derive(Clone, Copy)]
+struct Most {
+    one: usize,
+    lines: usize,
+    diff_lines: usize,
+    diff_line: usize,
+}
+
+const ON_A_CARD: Most = Most { one: ONE_MAX, lines: LINES_MAX, diff_lines: DIFF_LINES_MAX, diff_line: DIFF_LINE_MAX };
+const WHOLE: Most = Most { one: WHOLE_MAX, lines: usize::MAX, diff_lines: usize::MAX, diff_line: WHOLE_MAX };
 
 /// Names under which tools that write take what stands there and what is to stand there.
 const PAIRS: [(&str, &str); 5] = [
@@ -22,39 +37,54 @@ const PAIRS: [(&str, &str); 5] = [
 
 /// Everything that is asked of the tool. With `writes`, an old and a new text are shown as their difference.
 pub(super) fn shown(args: &Value, writes: bool) -> String {
-    let Value::Object(map) = args else { return bounded(one(args)) };
-    let pair = writes.then(|| pair(map)).flatten();
+    bounded(told(args, writes, ON_A_CARD))
+}
+
+/// The same without a cut, unless it is too long to be kept; nothing where `shown` has it all.
+pub(super) fn whole(args: &Value, writes: bool, shown: &str) -> String {
+    let mut whole = told(args, writes, WHOLE);
+    if whole.len() > WHOLE_MAX {
+        let long = whole.len();
+        whole.truncate(whole.floor_char_boundary(WHOLE_MAX));
+        whole.push_str(&format!("\n… ({long} bytes, cut)"));
+    }
+    if whole == shown { String::new() } else { whole }
+}
+
+fn told(args: &Value, writes: bool, most: Most) -> String {
+    let Value::Object(map) = args else { return one(args, most.one) };
+    let pair = writes.then(|| pair(map, most)).flatten();
     let is_of_pair = |name: &str| pair.as_ref().is_some_and(|(old, new, _)| name == *old || name == *new);
     let mut out = String::new();
     for (n, (name, value)) in map.iter().filter(|(name, _)| !is_of_pair(name)).enumerate() {
-        if n == LINES_MAX {
+        if n == most.lines {
             out.push_str(&format!("… {} more\n", map.len() - n));
             break;
         }
-        let value = if is_secret(name) { "***".to_owned() } else { one(value) };
+        let value = if is_secret(name) { "***".to_owned() } else { one(value, most.one) };
         out.push_str(&format!("{}: {value}\n", plain(name, 64)));
     }
     if let Some((.., difference)) = pair {
         out.push_str(&difference);
     }
-    bounded(out.trim_end().to_owned())
+    out.trim_end().to_owned()
 }
 
-fn pair(map: &Map<String, Value>) -> Option<(&'static str, &'static str, String)> {
+fn pair(map: &Map<String, Value>, most: Most) -> Option<(&'static str, &'static str, String)> {
     let text = |name: &str| map.get(name).and_then(Value::as_str);
     let (old, new) = PAIRS.into_iter().find(|(old, new)| text(old).is_some() && text(new).is_some())?;
-    Some((old, new, difference(text(old)?, text(new)?)))
+    Some((old, new, difference(text(old)?, text(new)?, most)))
 }
 
 /// What is the same at both ends is left out.
-fn difference(old: &str, new: &str) -> String {
+fn difference(old: &str, new: &str, most: Most) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
     let head = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let rest = old.len().min(new.len()) - head;
     let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
     let lines = |mark: char, lines: &[&str]| {
-        let shown = lines.iter().take(DIFF_LINES_MAX).map(|line| format!("{mark} {}\n", plain(line, 160)));
-        let more = lines.len().saturating_sub(DIFF_LINES_MAX);
+        let shown = lines.iter().take(most.diff_lines).map(|line| format!("{mark} {}\n", plain(line, most.diff_line)));
+        let more = lines.len().saturating_sub(most.diff_lines);
         let more = (more > 0).then(|| format!("{mark} … {more} more\n"));
         shown.chain(more).collect::<String>()
     };
@@ -62,17 +92,17 @@ fn difference(old: &str, new: &str) -> String {
     place + &lines('-', &old[head..old.len() - tail]) + &lines('+', &new[head..new.len() - tail])
 }
 
-fn one(value: &Value) -> String {
+fn one(value: &Value, most: usize) -> String {
     let text = masked(value, 0).to_string();
     let long = text.chars().count();
-    match long > ONE_MAX {
+    match long > most {
         // Both ends: what stands behind a long beginning would else be agreed to unseen.
         true => {
-            let (head, tail) = (ONE_MAX - ONE_MAX / 3, ONE_MAX / 3);
+            let (head, tail) = (most - most / 3, most / 3);
             let end: String = text.chars().skip(long - tail).collect();
             format!("{}{} ({long} characters, {} left out)", plain(&text, head), plain(&end, tail), long - head - tail)
         }
-        false => plain(&text, ONE_MAX),
+        false => plain(&text, most),
     }
 }
 
@@ -149,6 +179,20 @@ mod tests {
         let many: Map<String, Value> = (0..500).map(|n| (format!("k{n}"), json!("v".repeat(200)))).collect();
         let shown = super::shown(&Value::Object(many), false);
         assert!(shown.chars().count() < 1_300 && shown.ends_with("characters, cut)"));
+    }
+
+    #[test]
+    fn what_a_card_cuts_is_kept_whole_without_secrets() {
+        let args = json!({"text": "a".repeat(5_000), "api_key": "sk", "old": "x", "new": "y\n".repeat(90)});
+        let cut = shown(&args, true);
+        let kept = whole(&args, true, &cut);
+        assert!(kept.contains(&"a".repeat(5_000)) && !kept.contains("sk") && !kept.contains("more"), "{kept}");
+        assert_eq!(kept.matches("+ y").count(), 90);
+        let small = json!({"id": 1});
+        assert_eq!(whole(&small, false, &shown(&small, false)), "");
+        let huge = json!({"text": "ü".repeat(90_000)});
+        let kept = whole(&huge, false, "");
+        assert!(kept.len() < WHOLE_MAX + 100 && kept.contains(" left out)"), "{}", kept.len());
     }
 
     #[test]

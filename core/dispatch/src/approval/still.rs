@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     future::poll_fn,
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     task::Poll,
@@ -33,8 +33,6 @@ pub(crate) struct Waits {
     anew: Mutex<HashSet<CallPath>>,
     /// Calls that were allowed for the session in this very turn.
     allowed: Mutex<HashSet<Digest>>,
-    /// What a model said beside the calls of its step.
-    said: Mutex<Arc<str>>,
     before: Before,
 }
 
@@ -163,15 +161,6 @@ impl Waits {
 
     pub fn is_allowed(&self, exact: Digest) -> bool {
         lock(&self.allowed).contains(&exact)
-    }
-
-    /// The words of the step whose calls come next.
-    pub fn says(&self, text: &str) {
-        *lock(&self.said) = Arc::from(text);
-    }
-
-    pub fn said(&self) -> Arc<str> {
-        lock(&self.said).clone()
     }
 
     /// The number of the node of this path, where the turn goes on.

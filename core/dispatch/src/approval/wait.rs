@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use contract::{
     CallId, Caller, Code, Failure, Node, Outcome, Private,
-    records::{Approval, ApprovalState, By, Change, ChangeError, Exact, Extent},
+    records::{Approval, ApprovalState, By, Change, ChangeError, Exact, Extent, NotRead},
     text::one_line,
 };
 
@@ -63,11 +63,21 @@ async fn decided(cx: &TurnCx, asked: &Approval, call: CallId) -> Result<Approval
                 return Ok(approval);
             }
             Ok(Some(approval)) if approval.until_ms <= now_ms() => decide::expire(&cx.inner, &approval).await,
-            Ok(Some(_)) | Err(_) => {}
+            Ok(Some(_)) | Err(NotRead::Down(_)) => {}
             Ok(None) => return Err(changed(&asked.tool)),
+            Err(NotRead::Unreadable(why)) => {
+                let of = (asked.turn, &asked.session);
+                // What cannot be written now is settled by whoever keeps the time.
+                let _ = decide::end_unread(&cx.inner, asked.id, of, &why).await;
+                return Err(decide::unreadable(&asked.tool, why));
+            }
         }
         looks += 1;
-        let left = Duration::from_millis(asked.until_ms.saturating_sub(now_ms()).max(20));
+        let left = match asked.until_ms.saturating_sub(now_ms()) {
+            // It has expired and that could not be written: whoever keeps the time tries again.
+            0 => LOOK_EVERY,
+            left => Duration::from_millis(left),
+        };
         let _resting = cx.waits.rest(call);
         tokio::select! {
             _ = answers.changed() => {}

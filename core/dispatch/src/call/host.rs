@@ -23,6 +23,7 @@ pub(super) struct TurnHost<'a> {
     pub rights: Rights,
     pub has_place: bool,
     pub delegations: u32,
+    pub said: String,
     pub children: AtomicU32,
     pub posts: AtomicU32,
 }
@@ -40,6 +41,7 @@ impl tools::Host for TurnHost<'_> {
             has_place: self.has_place,
             is_step: false,
             delegations: self.delegations,
+            said: &self.said,
         };
         batch::run(self.cx, Some(parent), planned.collect()).await
     }

@@ -15,16 +15,18 @@ pub(crate) struct Parent<'a> {
     pub is_step: bool,
     /// How many delegations they are below; each has a number in a call's path that is no call.
     pub delegations: u32,
+    /// What a model said beside the calls of the step that they are, or hang below.
+    pub said: &'a str,
 }
 
 impl<'a> Parent<'a> {
     /// A model's step: its calls are the turn's own.
-    pub fn step(node: CallId) -> Self {
-        Self { call: node, rights: None, has_place: false, is_step: true, delegations: 0 }
+    pub fn step(node: CallId, said: &'a str) -> Self {
+        Self { call: node, rights: None, has_place: false, is_step: true, delegations: 0, said }
     }
 
     /// A step of a task that was handed on, within the rights that go with it.
-    pub fn below(node: CallId, rights: &'a Rights, delegations: u32) -> Self {
-        Self { rights: Some(rights), delegations, ..Self::step(node) }
+    pub fn below(node: CallId, said: &'a str, rights: &'a Rights, delegations: u32) -> Self {
+        Self { rights: Some(rights), delegations, ..Self::step(node, said) }
     }
 }

@@ -68,13 +68,12 @@ async fn wishes(
     under: Option<&Under>,
     node: CallId,
 ) -> Vec<Outcome> {
-    cx.waits.says(&step.said);
     let parent = match under {
         Some(under) => {
             cx.waits.is_begun_anew(&step.path());
-            Parent::below(node, &under.rights, under.delegations)
+            Parent::below(node, &step.said, &under.rights, under.delegations)
         }
-        None => Parent::step(node),
+        None => Parent::step(node, &step.said),
     };
     let outcomes = batch::run(cx, Some(parent), thread.planned(step)).await;
     thread.ended(step, &outcomes);

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use contract::{
     StoreDown, TurnId,
     ids::PARTITIONS,
-    records::{Erased, FACTS_MAX, Fact, Item, Kept, People, Person, Session, Sessions as _},
+    records::{Artefacts as _, Erased, FACTS_MAX, Fact, Item, Kept, People, Person, Session, Sessions as _},
 };
 use redis::cmd;
 
@@ -19,7 +19,7 @@ use crate::{
 /// Keys that are looked through at once.
 const CHUNK: usize = 256;
 /// The state of a record whose turn has ended, as it is stored.
-const DONE: &str = "5";
+pub(super) const DONE: &str = "5";
 
 /// The root of a tree and the line of its turn, as they are stored.
 type RootAndLine = (Option<Vec<u8>>, Option<Vec<u8>>);
@@ -70,6 +70,9 @@ impl People for Redis {
         (erased.facts,) = self.link.pipe(&pipe).await?;
         self.forget_trees(person, &mut erased).await?;
         self.forget_records(person, &mut erased).await?;
+        erased.approvals = self.without_approvals(person).await?;
+        erased.artefacts = self.forget_artefacts(person).await?;
+        erased.schedules = self.forget_schedules(person).await?;
         Ok(erased)
     }
 }
@@ -202,7 +205,7 @@ impl Redis {
         }
     }
 
-    async fn scan(&self, cursor: u64, pattern: &str) -> Result<(u64, Vec<String>), StoreDown> {
+    pub(super) async fn scan(&self, cursor: u64, pattern: &str) -> Result<(u64, Vec<String>), StoreDown> {
         self.behind.ask(cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(CHUNK)).await
     }
 }

@@ -6,7 +6,8 @@
 local state, detail = unpack(redis.call('HMGET', KEYS[1], 's', 'd'))
 -- A script whose answer was lost is sent again.
 local again = state == ARGV[4] and detail == ARGV[5]
-if not again and not (state == ARGV[2] and detail == ARGV[3]) then return 0 end
+-- No details at all: whatever they are, since they cannot be read.
+if not again and not (state == ARGV[2] and (detail == ARGV[3] or ARGV[3] == '')) then return 0 end
 redis.call('HSET', KEYS[1], 's', ARGV[4], 'd', ARGV[5])
 if ARGV[6] == '1' then return 1 end
 redis.call('ZREM', KEYS[2], ARGV[1])

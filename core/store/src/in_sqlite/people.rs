@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use contract::{
     StoreDown,
-    records::{Erased, FACTS_MAX, Fact, Kept, People, Person},
+    records::{Artefacts as _, Erased, FACTS_MAX, Fact, Kept, People, Person},
 };
 use rusqlite::{Connection, params};
 
@@ -68,7 +68,10 @@ impl People for Sqlite {
         erased.facts = count(facts);
         let (trees, _) = self.through_turns(person, forget_trees).await?;
         let (records, open) = self.through_turns(person, forget_records).await?;
-        Ok(Erased { trees, records, open, ..erased })
+        let approvals = self.without_approvals(person).await?;
+        let artefacts = self.forget_artefacts(person).await?;
+        let schedules = count(self.threads.write(move |db| super::schedules::forget(db, hash)).await?);
+        Ok(Erased { trees, records, open, approvals, artefacts, schedules, ..erased })
     }
 }
 
@@ -76,6 +79,17 @@ impl People for Sqlite {
 type Batch = ([u64; 2], Option<[u8; 16]>);
 
 impl Sqlite {
+    async fn without_approvals(&self, person: &Person) -> Result<u64, StoreDown> {
+        let (mut erased, mut after) = (0, Some(String::new()));
+        while let Some(from) = after {
+            let person = person.clone();
+            let batch = move |db: &Connection| super::approvals::without(db, &person, &from, BATCH);
+            let (done, next) = self.threads.write(batch).await?;
+            (erased, after) = (erased + done, next);
+        }
+        Ok(erased)
+    }
+
     /// All turns, newest first, in batches.
     async fn through_turns(
         &self,

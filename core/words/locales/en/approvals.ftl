@@ -3,6 +3,7 @@ approval-card = 🔐 **Approval needed:** `{ $tool }`, asked for by { $who }
 approval-confirm = 🔐 **Please confirm:** `{ $tool }`, as { $who } asked
 approval-from = Asked in { $place }
 approval-why = What the model says of it:
+approval-reason = Reason, for whoever asked
 approval-two = { $need } people have to agree.
 approval-so-far = Agreed so far: { $names }.
 approval-until = Until { $until } · `{ $id }`

@@ -6,6 +6,7 @@ button-details = Details
 button-allow = Allow once
 button-allow-session = Allow in this session
 button-deny = Deny
+button-deny-why = Deny with a reason
 button-send = Send
 choice-yes = yes
 choice-no = no

@@ -3,6 +3,7 @@ approval-card = 🔐 **需要批准：**`{ $tool }`，由 { $who } 提出
 approval-confirm = 🔐 **请确认：**`{ $tool }`，由 { $who } 提出
 approval-from = 提出地点：{ $place }
 approval-why = 模型的说明：
+approval-reason = 理由（会告诉提出的人）
 approval-two = 需要 { $need } 人同意。
 approval-so-far = 已同意：{ $names }。
 approval-until = 有效至 { $until } · `{ $id }`

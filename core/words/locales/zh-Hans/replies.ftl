@@ -6,6 +6,7 @@ button-details = 详情
 button-allow = 允许一次
 button-allow-session = 本会话允许
 button-deny = 拒绝
+button-deny-why = 拒绝并说明理由
 button-send = 提交
 choice-yes = 是
 choice-no = 否

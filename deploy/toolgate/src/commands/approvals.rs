@@ -119,7 +119,11 @@ fn one(json: &Value) -> String {
     if json["why"].is_string() {
         lines.push(format!("why: {}", word(json, "why")));
     }
+    if json["said_by_model"].is_string() {
+        lines.push(format!("a model says: {}", word(json, "said_by_model")));
+    }
     lines.push(String::new());
-    lines.extend(json["args"].as_str().unwrap_or_default().lines().map(|line| contract::text::one_line(line, 400)));
+    let args = json["args"].as_str().unwrap_or_default();
+    lines.extend(args.lines().map(|line| contract::text::one_line(line, args.len())));
     lines.join("\n")
 }

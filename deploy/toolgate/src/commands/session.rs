@@ -223,6 +223,7 @@ fn erased(whom: &Whom, json: &Value) -> String {
         format!("  {} facts that were kept", count("facts")),
         format!("  {} records of answered turns: of each the key of its message stays for a day", count("records")),
         format!("  {} call trees", count("trees")),
+        format!("  {} approvals that they asked for or answered: what was decided stays for a day", count("approvals")),
     ];
     match json["pairing"].as_bool() {
         Some(true) => lines.push("  that they had been let in".to_owned()),

@@ -4,17 +4,19 @@ use std::{collections::HashSet, future::Future, time::Duration};
 
 use contract::{
     CallId, CallPath, Code, Node, NodeKind, SessionKey, State, TurnId,
-    records::{Stores, TurnLine, TurnQuery},
+    records::{ScheduleId, Stores, TurnLine, TurnQuery},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+mod fared;
 
 use super::{
     Said, Teller,
     remote::{Gateway, Trouble},
 };
 use crate::{
-    cli::{Exit, Remote, TraceFilter},
+    cli::{Exit, Remote, StatsFilter, TraceFilter},
     config::{Config, Store},
     ink::{Ink, Tone, duration, ending},
     run::{Ended, gateway::open_store},
@@ -22,6 +24,10 @@ use crate::{
     tree,
 };
 
+/// Statistics go back this far unless it is said otherwise.
+const STATS_SINCE: Duration = Duration::from_secs(24 * 3_600);
+/// In place of a schedule's id: all of them.
+const ANY: &str = "any";
 /// How often `tail` asks.
 const TAIL_EVERY: Duration = Duration::from_millis(500);
 
@@ -73,7 +79,11 @@ pub async fn turn(config: &Config, reference: &str, remote: &Remote) -> Said {
 }
 
 /// How each tool fared.
-pub async fn stats(config: &Config, since: Duration, remote: &Remote) -> Said {
+pub async fn stats(config: &Config, filter: &StatsFilter, remote: &Remote) -> Said {
+    if let Some(schedule) = &filter.schedule {
+        return fared::stats(config, *schedule, filter.since, remote).await;
+    }
+    let since = filter.since.unwrap_or(STATS_SINCE);
     let query = [("since", format!("{}s", since.as_secs().max(1)))];
     let asked = ask(config, remote, "/v1/stats", &query, |stores| async move {
         let tools = stores.trees.stats(since_ms(since)).await.map_err(|down| down.to_string())?;
@@ -96,6 +106,10 @@ pub async fn stats(config: &Config, since: Duration, remote: &Remote) -> Said {
     }
 }
 
+fn has_ended(line: &Value) -> bool {
+    line["state"] != "running" && line["state"] != "parked"
+}
+
 /// Turns as they end, until Ctrl+C.
 #[expect(clippy::print_stdout, reason = "it prints line by line for as long as it runs")]
 pub async fn tail(config: &Config, filter: &TraceFilter, remote: &Remote, as_json: bool) -> Result<Exit, Ended> {
@@ -111,7 +125,7 @@ pub async fn tail(config: &Config, filter: &TraceFilter, remote: &Remote, as_jso
         if first && !as_json {
             eprintln!("{}", Ink::for_stderr().paint(Tone::Quiet, &gateway.teller().note()));
         }
-        let ended = lines.iter().rev().filter(|line| line["state"] != "running");
+        let ended = lines.iter().rev().filter(|line| has_ended(line));
         for line in ended.filter(|line| !seen.contains(line["turn"].as_str().unwrap_or_default())) {
             match as_json {
                 true => println!("{line}"),
@@ -128,7 +142,7 @@ pub async fn tail(config: &Config, filter: &TraceFilter, remote: &Remote, as_jso
         // Only what the next answer can name again has to be remembered.
         seen = lines
             .iter()
-            .filter(|line| line["state"] != "running")
+            .filter(|line| has_ended(line))
             .filter_map(|line| line["turn"].as_str().map(str::to_owned))
             .collect();
         tokio::select! {
@@ -174,7 +188,8 @@ where
 
 /// Whether it asks for less than everything: then none found is not none there.
 fn narrowed(filter: &TraceFilter) -> bool {
-    filter.failed || filter.tool.is_some() || filter.session.is_some() || filter.since.is_some()
+    let (session, schedule) = (filter.session.is_some(), filter.schedule.is_some());
+    filter.failed || filter.tool.is_some() || session || schedule || filter.since.is_some()
 }
 
 fn query(filter: &TraceFilter) -> Vec<(&'static str, String)> {
@@ -182,13 +197,22 @@ fn query(filter: &TraceFilter) -> Vec<(&'static str, String)> {
     query.extend(filter.failed.then(|| ("failed", "true".to_owned())));
     query.extend(filter.tool.clone().map(|tool| ("tool", tool)));
     query.extend(filter.session.clone().map(|session| ("session", session)));
+    query.extend(filter.schedule.map(|id| ("schedule", named(id))));
     query.extend(filter.since.map(|since| ("since", format!("{}s", since.as_secs().max(1)))));
     query
 }
 
+/// As the API names one schedule, or all.
+fn named(schedule: Option<ScheduleId>) -> String {
+    schedule.map_or_else(|| ANY.to_owned(), |id| id.to_string())
+}
+
 fn stored_query(filter: &TraceFilter) -> TurnQuery {
+    let session = filter.session.clone().map(SessionKey::from_text);
+    let of_schedule = filter.schedule.flatten().map(ScheduleId::session);
     TurnQuery {
-        session: filter.session.clone().map(SessionKey::from_text),
+        session: session.or(of_schedule),
+        scheduled: filter.schedule.is_some(),
         tool: filter.tool.clone(),
         failed: filter.failed,
         since_ms: filter.since.map(since_ms),

@@ -1,6 +1,8 @@
 //! Calls that wait for people: who may answer, what an answer is bound to, and what becomes of it when a process dies.
 
 mod answers;
+mod crowded;
+mod unreadable;
 mod within;
 
 use std::sync::Arc;

@@ -30,7 +30,7 @@ async fn sessions_are_listed_shown_and_forgotten() {
 #[tokio::test]
 async fn what_was_erased_of_a_person_is_said() {
     let folder = Folder::new();
-    let erased = json!({ "sessions": 2, "items": 1, "facts": 3, "records": 4, "trees": 5, "open": 1, "pairing": true });
+    let erased = json!({ "sessions": 2, "items": 1, "facts": 3, "records": 4, "trees": 5, "approvals": 6, "open": 1, "pairing": true });
     let remote = answering("/v1/forget", 200, erased).await;
     let whom = Whom { platform: Platform::Telegram, account: "main".into(), sender: "7".into() };
     let said = forget(&folder.config(), &whom, &remote).await;
@@ -41,6 +41,7 @@ async fn what_was_erased_of_a_person_is_said() {
           3 facts that were kept
           4 records of answered turns: of each the key of its message stays for a day
           5 call trees
+          6 approvals that they asked for or answered: what was decided stays for a day
           that they had been let in
         1 turns are under way and were left alone: run it again when they have ended
     "#]]

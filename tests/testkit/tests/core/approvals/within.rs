@@ -28,7 +28,7 @@ endpoint:
 "#;
 
 impl Scene {
-    async fn life_with(&self, model: Option<&Arc<Scripted>>) -> Life {
+    pub(super) async fn life_with(&self, model: Option<&Arc<Scripted>>) -> Life {
         let (outlet, gate, model, rules) = (self.outlet.clone(), self.gate.clone(), model.cloned(), self.rules);
         let life = Life::start(self.ground.opening(), move |stores| {
             let mut setup = Setup::new(stores).gate(&gate).outlet(&outlet);
