@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::pack::{Sixteen, Unreadable, pack, pack_row, unpack};
 
+/// Turns of schedules are listed among the calls of tools under this name, which no tool has.
+pub const SCHEDULED: &str = "schedule:";
+
 #[derive(Serialize, Deserialize)]
 struct NodeRow {
     call: u32,

@@ -7,12 +7,13 @@ use std::sync::{
 
 use async_trait::async_trait;
 use contract::{
-    Address, Cursors, DeliveryError, DeliveryKey, Fence, FileRef, Indicator, Node, Op, Outlet, Pace, Part, Receipt,
-    MemoryKey, Reply, SessionKey, StoreDown, TurnId,
+    Address, Cursors, DeliveryError, DeliveryKey, Fence, FileRef, Indicator, MemoryKey, Node, Op, Outlet, Pace, Part,
+    Receipt, Reply, SessionKey, StoreDown, TurnId,
     records::{
-        Admitted, Approval, ApprovalId, ApprovalState, Approvals, ArtefactId, Artefacts, Change, ChangeError, Erased, Fact, Item, Kept,
-        Measure, NotRead, Owned, People, Person, Put, Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery,
-        Schedule, ScheduleId, ScheduleQuery, Schedules, Sessions, Settled, Stores, ToolStats, Trees, TurnLine, TurnQuery, Turns, Visit,
+        Admitted, Approval, ApprovalId, ApprovalState, Approvals, ArtefactId, Artefacts, Change, ChangeError, Erased,
+        Fact, Item, Kept, Measure, NotRead, Owned, People, Person, Put, Record, Remembered, Retention, Schedule,
+        ScheduleId, ScheduleQuery, Schedules, Session, SessionChange, SessionId, SessionQuery, Sessions, Settled,
+        Stores, ToolStats, Trees, TurnLine, TurnQuery, Turns, Visit,
     },
 };
 use tokio::sync::Notify;

@@ -86,7 +86,9 @@ impl Redis {
     async fn drop_artefacts(&self, members: &[String]) -> Result<(), StoreDown> {
         for member in members {
             let mut parts = member.split(':');
-            let (Some(place), Some(id), Some(bytes)) = (parts.next(), parts.next(), parts.next_back()) else { continue };
+            let (Some(place), Some(id), Some(bytes)) = (parts.next(), parts.next(), parts.next_back()) else {
+                continue;
+            };
             let base = self.keys.artefact(place, id);
             let chunks = bytes.parse::<usize>().unwrap_or(0).div_ceil(CHUNK);
             let mut drop = cmd("UNLINK");

@@ -62,6 +62,11 @@ impl Link {
         Ok(Self { client, connection, down: AtomicBool::new(false), closed: AtomicBool::new(false) })
     }
 
+    /// For a connection with a use of its own.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Later use is refused.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contract::{
     StoreDown, TurnId,
-    records::{TurnLine, TurnQuery},
+    records::{ScheduleId, TurnLine, TurnQuery},
 };
 use redis::cmd;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     LINES_DEFAULT, now_ms,
-    rows::{has_failed, is_ended_call, unpack_line, unpack_node},
+    rows::{SCHEDULED, has_failed, is_ended_call, unpack_line, unpack_node},
 };
 
 /// Entries of an index that are read at once.
@@ -41,6 +41,7 @@ impl Found<'_> {
 
     fn fits(&self, line: &TurnLine) -> bool {
         self.query.session.as_ref().is_none_or(|session| *session == line.session)
+            && (!self.query.scheduled || ScheduleId::of_session(&line.session).is_some())
             && (!self.query.failed || has_failed(line))
             && self.query.since_ms.is_none_or(|since| line.turn.at_ms() >= since)
     }
@@ -53,10 +54,12 @@ impl Redis {
         if let Some(session) = &query.session {
             let ids = self.ids_of_session(&session.hash()).await?;
             self.take_fitting(&mut found, ids, true).await?;
+        } else if query.scheduled {
+            self.page_days(&mut found, |day| self.keys.calls(SCHEDULED, day), true).await?;
         } else if let Some(tool) = &query.tool {
-            self.page_days(&mut found, |day| self.keys.calls(tool, day)).await?;
+            self.page_days(&mut found, |day| self.keys.calls(tool, day), false).await?;
         } else if query.failed {
-            self.page_days(&mut found, |day| self.keys.failed(day)).await?;
+            self.page_days(&mut found, |day| self.keys.failed(day), false).await?;
         } else {
             self.page_hours(&mut found).await?;
         }
@@ -70,7 +73,12 @@ impl Redis {
     }
 
     /// From the newest day backwards through the pages of its stream.
-    async fn page_days(&self, found: &mut Found<'_>, key: impl Fn(u64) -> String) -> Result<(), StoreDown> {
+    async fn page_days(
+        &self,
+        found: &mut Found<'_>,
+        key: impl Fn(u64) -> String,
+        by_tree: bool,
+    ) -> Result<(), StoreDown> {
         for day in (self.oldest(found.query) / DAY_MS..=newest() / DAY_MS).rev() {
             let mut before = "+".to_owned();
             while !found.is_enough() {
@@ -81,7 +89,7 @@ impl Redis {
                 let Some((last, _)) = page.last() else { break };
                 before = format!("({last}");
                 let ids = ids_in(&page);
-                self.take_fitting(found, ids, false).await?;
+                self.take_fitting(found, ids, by_tree).await?;
                 if page.len() < PAGE {
                     break;
                 }

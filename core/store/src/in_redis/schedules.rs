@@ -96,15 +96,16 @@ impl Redis {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let packed: Vec<Option<Vec<u8>>> =
-            self.link.ask(cmd("HMGET").arg(self.keys.schedules("all")).arg(ids)).await?;
+        let packed: Vec<Option<Vec<u8>>> = self.link.ask(cmd("HMGET").arg(self.keys.schedules("all")).arg(ids)).await?;
         Ok(packed.iter().flatten().filter_map(|packed| crate::readable(unpack("schedule", packed))).collect())
     }
 
     /// Of a person who is forgotten; how many.
     pub(super) async fn forget_schedules(&self, person: &Person) -> Result<u64, StoreDown> {
         let mut removed = 0;
-        for schedule in self.schedules(&ScheduleQuery { owner: Some(person.clone()), ..ScheduleQuery::default() }).await? {
+        for schedule in
+            self.schedules(&ScheduleQuery { owner: Some(person.clone()), ..ScheduleQuery::default() }).await?
+        {
             removed += u64::from(self.remove(schedule.id).await?);
         }
         Ok(removed)

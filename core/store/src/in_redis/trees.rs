@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use contract::{
     Code, Node, State, StoreDown, TurnId,
-    records::{Measure, ToolStats, Trees, TurnLine, TurnQuery},
+    records::{Measure, ScheduleId, ToolStats, Trees, TurnLine, TurnQuery},
 };
 use redis::{Pipeline, cmd};
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     now_ms,
-    rows::{has_failed, is_ended_call, pack_line, pack_node, unpack_node},
+    rows::{SCHEDULED, has_failed, is_ended_call, pack_line, pack_node, unpack_node},
 };
 
 /// Entries of an index, about.
@@ -199,6 +199,9 @@ impl<'a> Batch<'a> {
             self.keys.turns(hour(line.turn), shard(line.turn)),
             &[("c", &id), ("state", line.state.as_str().as_bytes())],
         );
+        if ScheduleId::of_session(&line.session).is_some() {
+            self.add(self.keys.calls(SCHEDULED, day(line.turn)), &[("c", &entry_id(line.turn, 0))]);
+        }
         if has_failed(line) {
             self.add_failed(line.turn, &entry_id(line.turn, 0), line.code.unwrap_or(Code::Internal), "");
         }

@@ -164,7 +164,13 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 
 }
 
 /// The names of those that had to go.
-fn put(db: &Connection, place: [u8; 16], id: ArtefactId, person: [u8; 16], bytes: u64) -> rusqlite::Result<Vec<String>> {
+fn put(
+    db: &Connection,
+    place: [u8; 16],
+    id: ArtefactId,
+    person: [u8; 16],
+    bytes: u64,
+) -> rusqlite::Result<Vec<String>> {
     let gone = evict(db, bytes)?;
     let until = now_ms() + u64::try_from(ARTEFACT_KEPT.as_millis()).unwrap_or(u64::MAX);
     let mut put = db.prepare_cached("INSERT OR REPLACE INTO artefacts VALUES (?1, ?2, ?3, ?4, ?5)")?;
@@ -180,7 +186,8 @@ fn evict(db: &Connection, room: u64) -> rusqlite::Result<Vec<String>> {
         "DELETE FROM artefacts WHERE (place, id) IN
          (SELECT place, id FROM artefacts WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2) RETURNING place, id",
     )?;
-    let past = old.query_map(params![int(now_ms()), EVICTED], |row| Ok(named(&row.get(0)?, &row.get::<_, String>(1)?)))?;
+    let past =
+        old.query_map(params![int(now_ms()), EVICTED], |row| Ok(named(&row.get(0)?, &row.get::<_, String>(1)?)))?;
     for name in past {
         names.push(name?);
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use contract::{
     Node, StoreDown, TurnId,
-    records::{Measure, ToolStats, Trees, TurnLine, TurnQuery},
+    records::{Measure, ScheduleId, ToolStats, Trees, TurnLine, TurnQuery},
 };
 use rusqlite::{Connection, ToSql, params};
 
@@ -13,7 +13,7 @@ use super::{Sqlite, id_bytes, id_of, int};
 use crate::{
     LINES_DEFAULT, earliest,
     pack::{pack, unpack},
-    rows::{has_failed, is_ended_call, pack_line, pack_node, state_number, unpack_line, unpack_node},
+    rows::{SCHEDULED, has_failed, is_ended_call, pack_line, pack_node, state_number, unpack_line, unpack_node},
 };
 
 #[async_trait]
@@ -106,15 +106,20 @@ impl NodeToPut {
             db.prepare_cached(&format!("INSERT OR {how} INTO nodes (turn, call, node) VALUES (?1, ?2, ?3)"))?;
         put.execute(params![self.turn, self.call, self.node])?;
         let Some(tool) = &self.tool else { return Ok(()) };
-        let mut index = db.prepare_cached("INSERT OR IGNORE INTO calls (tool, turn) VALUES (?1, ?2)")?;
-        index.execute(params![tool, self.turn]).map(drop)
+        index(db, tool, self.turn)
     }
+}
+
+fn index(db: &Connection, tool: &str, turn: [u8; 16]) -> rusqlite::Result<()> {
+    let mut index = db.prepare_cached("INSERT OR IGNORE INTO calls (tool, turn) VALUES (?1, ?2)")?;
+    index.execute(params![tool, turn]).map(drop)
 }
 
 struct LineToPut {
     turn: [u8; 16],
     session: [u8; 16],
     failed: bool,
+    scheduled: bool,
     line: Vec<u8>,
 }
 
@@ -124,6 +129,7 @@ impl LineToPut {
             turn: id_bytes(line.turn),
             session: line.session.hash(),
             failed: has_failed(line),
+            scheduled: ScheduleId::of_session(&line.session).is_some(),
             line: pack_line(line)?,
         })
     }
@@ -131,7 +137,8 @@ impl LineToPut {
     fn put(&self, db: &Connection) -> rusqlite::Result<()> {
         let mut put =
             db.prepare_cached("INSERT OR REPLACE INTO lines (turn, session, failed, line) VALUES (?1, ?2, ?3, ?4)")?;
-        put.execute(params![self.turn, self.session, self.failed, self.line]).map(drop)
+        put.execute(params![self.turn, self.session, self.failed, self.line])?;
+        if self.scheduled { index(db, SCHEDULED, self.turn) } else { Ok(()) }
     }
 }
 
@@ -153,6 +160,9 @@ fn find_lines(db: &Connection, query: &TurnQuery) -> rusqlite::Result<Vec<(TurnI
     }
     if let Some(tool) = &query.tool {
         and(&mut sql, " AND EXISTS (SELECT 1 FROM calls WHERE tool = ? AND calls.turn = lines.turn)", tool);
+    }
+    if query.scheduled {
+        and(&mut sql, " AND turn IN (SELECT turn FROM calls WHERE tool = ?)", &SCHEDULED);
     }
     if query.failed {
         sql.push_str(" AND failed = 1");
