@@ -1,7 +1,10 @@
 //! What an endpoint fills, what it is given, and how it says that it failed.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,18 +17,28 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{permitted::Permitted, spec::Spec};
+use crate::{availability::Probe, permitted::Permitted, spec::Spec};
 
 /// Carries out a call. Dropping the future is a normal way to end.
 #[async_trait]
 pub trait Endpoint: Send + Sync {
     async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure>;
+
+    /// The service that it calls, as `host:port`: what its tools share is counted under this name.
+    fn host(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Makes the endpoint that a spec describes.
 pub trait Build: Send + Sync {
     /// An error quarantines the tool; [`Spec::error_at`] makes one with its place in the file.
     fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding>;
+
+    /// Makes the probe of a spec's `check`; nothing where it has none.
+    fn probe(&self, _spec: &Spec) -> Result<Option<Arc<dyn Probe>>, Finding> {
+        Ok(None)
+    }
 }
 
 /// What an endpoint gives back.
@@ -72,7 +85,19 @@ pub(crate) struct Seen {
     pub status: Option<u16>,
     pub request: Private,
     pub marks: Vec<String>,
-    pub effect: Option<Effect>,
+    effect: Option<Effect>,
+    /// Set when the first of it leaves us.
+    left: Option<Arc<AtomicBool>>,
+}
+
+impl Seen {
+    /// Whether something may have happened; of an endpoint that does not say, it may.
+    pub fn effect(&self) -> Effect {
+        match (self.effect, &self.left) {
+            (Some(Effect::Unknown), Some(left)) if !left.load(Ordering::SeqCst) => Effect::None,
+            (effect, _) => effect.unwrap_or(Effect::Unknown),
+        }
+    }
 }
 
 impl Notes {
@@ -97,6 +122,13 @@ impl Notes {
         self.with(|seen| seen.effect = Some(effect));
     }
 
+    /// For an endpoint that learns when the first byte leaves us: until it sets this, nothing can have happened.
+    pub fn leaves(&self) -> Arc<AtomicBool> {
+        let left = Arc::new(AtomicBool::new(false));
+        self.with(|seen| seen.left = Some(left.clone()));
+        left
+    }
+
     fn with<R>(&self, f: impl FnOnce(&mut Seen) -> R) -> R {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -116,8 +148,10 @@ pub enum Fault {
     Failed,
     /// Nothing can have left us: no name, no connection, no TLS.
     Unreachable,
-    /// The connection broke, or the answer was not readable.
+    /// The connection broke.
     Broken,
+    /// It answered, and nothing can be done with the answer: it would be the same again.
+    Unusable,
     RateLimited,
     Busy,
     Returns,
@@ -135,7 +169,7 @@ impl Fault {
             Self::Refused => Code::Upstream4xx,
             Self::Failed => Code::Upstream5xx,
             Self::Unreachable => Code::UpstreamUnreachable,
-            Self::Broken => Code::UpstreamBroken,
+            Self::Broken | Self::Unusable => Code::UpstreamBroken,
             Self::RateLimited => Code::RateLimited,
             Self::Busy => Code::Busy,
             Self::Returns => Code::ReturnsInvalid,
@@ -155,6 +189,7 @@ impl Fault {
             | Self::Refused
             | Self::Failed
             | Self::Broken
+            | Self::Unusable
             | Self::RateLimited
             | Self::Returns
             | Self::OutcomeUnknown
@@ -169,6 +204,8 @@ impl Fault {
 #[derive(Debug, Clone)]
 pub struct ToolFailure {
     failure: Box<Failure>,
+    /// Nothing where the tool itself refuses its input.
+    fault: Option<Fault>,
     status: Option<u16>,
     request: Private,
 }
@@ -176,7 +213,7 @@ pub struct ToolFailure {
 impl ToolFailure {
     /// `say` is for people: no host, path, header or secret in it.
     pub fn new(fault: Fault, say: impl Into<Public>) -> Self {
-        Self::of(Failure::new(fault.code(), say).effect(fault.effect()))
+        Self { fault: Some(fault), ..Self::of(Failure::new(fault.code(), say).effect(fault.effect())) }
     }
 
     /// The tool itself refuses its input.
@@ -185,7 +222,7 @@ impl ToolFailure {
     }
 
     fn of(failure: Failure) -> Self {
-        Self { failure: Box::new(failure), status: None, request: Private::default() }
+        Self { failure: Box::new(failure), fault: None, status: None, request: Private::default() }
     }
 
     /// For operators: what happened, in the words of whoever said it.
@@ -227,8 +264,32 @@ impl ToolFailure {
         self
     }
 
+    /// With every text in it passed through `f`, which masks what must not be shown.
+    #[must_use]
+    pub fn map_texts(mut self, f: impl Fn(&str) -> String) -> Self {
+        let failure = &mut *self.failure;
+        failure.say = f(failure.say.as_str()).into();
+        failure.hint = failure.hint.as_ref().map(|hint| f(hint.as_str()).into());
+        failure.cause = Private::new(f(failure.cause.for_operator()));
+        for Problem { path, expected, got, hint } in &mut failure.problems {
+            (*path, *expected) = (f(path), f(expected));
+            *got = got.as_deref().map(&f);
+            *hint = hint.as_deref().map(&f);
+        }
+        self.request = Private::new(f(self.request.for_operator()));
+        self
+    }
+
     pub fn failure(&self) -> &Failure {
         &self.failure
+    }
+
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    pub(crate) fn status_code(&self) -> Option<u16> {
+        self.status
     }
 
     pub(crate) fn into_parts(self) -> (Failure, Option<u16>, Private) {

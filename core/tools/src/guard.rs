@@ -1,11 +1,21 @@
-//! Runs a permitted call: a place in line, a deadline, cancellation, a crash contained, the answer checked.
+//! Runs a permitted call: a place in line, attempts within a deadline, cancellation, a crash contained, the answer checked.
 //!
 //! The whole of a call's time is on a wall clock: waiting for a place counts, and so does every byte that a slow
-//! service sends. Knows nothing of policy, records or HTTP.
+//! service sends. Reading order: `line` and `fair` are who may run, `tries` is one attempt after the other, `retry` what
+//! may be repeated and when, `breaker`, `rate` and `service` what protects the other end, `kept` what stays over a reload.
+//! Knows nothing of policy, records or HTTP.
 
 mod attempt;
+mod breaker;
+mod fair;
+mod kept;
 mod line;
+mod rate;
+mod retry;
 mod say;
+mod service;
+mod tries;
+mod window;
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,15 +25,18 @@ use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    endpoint::{Host, Notes, Seen},
+    endpoint::{Fault, Host},
     permitted::Permitted,
     resources::Resources,
     spec::Spec,
     tool::Tool,
 };
-use attempt::{Attempt, End};
-pub use line::Guard;
+use attempt::End;
+pub use kept::Guard;
 use line::NoPlace;
+pub(crate) use retry::most as longest_wait;
+pub(crate) use service::Services;
+use tries::{SoFar, Tries};
 
 /// What dispatch gives along with a call.
 pub struct RunCx<'a> {
@@ -64,46 +77,24 @@ pub async fn run(mut call: Permitted, cx: RunCx<'_>) -> Report {
     let began = Instant::now();
     let tool = call.tool().clone();
     let times = Times::of(&tool.spec, began, cx.deadline);
+    // Nobody waits in line for what is not let through at its end.
+    if let Some(wait) = tool.guard.open_for() {
+        return not_run(call, NoPlace::Open(wait), &times, began, cx.repeatable);
+    }
     // Held until the call has ended, in this order: a call that waits for its resource keeps nobody out of the tool.
     let place = match line::place(&mut call, &cx, times.first).await {
         Ok(place) => place,
         Err(why) => return not_run(call, why, &times, began, cx.repeatable),
     };
     let queued = if place.waited { began.elapsed() } else { Duration::ZERO };
-    let notes = Notes::default();
-    let mut attempts = 0;
-    let end = loop {
-        attempts += 1;
-        let until = if attempts == 1 { times.first } else { times.next() };
-        let end = Attempt { call: &call, cx: &cx, notes: &notes, number: attempts, until }.run().await;
-        match wait_before_next(&tool.spec, attempts, &end) {
-            Some(wait) if Instant::now() + wait < times.last => {
-                let wait = tokio::time::sleep(wait);
-                if line::in_time(wait, cx.cancel, times.last).await.is_err() {
-                    break End::Cancelled;
-                }
-            }
-            Some(_) | None => break end,
-        }
-    };
+    let mut tries = Tries { call: &call, cx: &cx, times: &times, so_far: SoFar::default() };
+    let end = tries.run().await;
+    let so_far = tries.so_far;
     drop(place);
-    let seen = notes.take();
-    let mut report = Report {
-        result: Ok(Value::Null),
-        attempts,
-        queued,
-        upstream_status: seen.status,
-        request: Private::default(),
-        marks: call.into_changes(),
-        repeatable: cx.repeatable,
-    };
-    settle(&mut report, &tool, end, seen, &times);
-    report
-}
-
-/// How long to wait for another attempt, if there is to be one. Until retries are active every call has one attempt.
-fn wait_before_next(_spec: &Spec, _attempts: u32, _end: &End) -> Option<Duration> {
-    None
+    match end {
+        Err(why) => not_run(call, why, &times, began, cx.repeatable),
+        Ok(end) => settled(&tool, call.into_changes(), end, so_far, queued, &times, cx.repeatable),
+    }
 }
 
 /// When a call has to end.
@@ -113,67 +104,129 @@ struct Times {
     /// All attempts.
     last: Instant,
     attempt: Duration,
-    /// The turn's end comes first.
-    is_turns: bool,
+    /// What the tool's owner allows all attempts.
+    total: Option<Duration>,
+    turn: Instant,
 }
 
 impl Times {
     fn of(spec: &Spec, began: Instant, turn: Instant) -> Self {
         let attempt = spec.execution.timeout;
-        let total = spec.execution.total_timeout.unwrap_or(attempt);
-        let last = (began + total).min(turn);
-        let first = (began + attempt).min(last);
-        Self { first, last, attempt, is_turns: first == turn }
+        let at = |wait| began.checked_add(wait).unwrap_or(turn);
+        let last = at(spec.execution.time_of_all()).min(turn);
+        Self { first: at(attempt).min(last), last, attempt, total: spec.execution.total_timeout, turn }
     }
 
     /// The end of an attempt that begins now.
     fn next(&self) -> Instant {
-        (Instant::now() + self.attempt).min(self.last)
+        Instant::now().checked_add(self.attempt).unwrap_or(self.last).min(self.last)
+    }
+
+    /// Whether what ends then ends because the turn does.
+    fn is_turns_end(&self, until: Instant) -> bool {
+        until == self.turn
+    }
+
+    /// Of an attempt that had until then: its own time, that of all, or nothing when it was the turn's.
+    fn allowed(&self, until: Instant) -> Option<Duration> {
+        match until {
+            _ if self.is_turns_end(until) => None,
+            _ if until == self.last => Some(self.total.unwrap_or(self.attempt)),
+            _ => Some(self.attempt),
+        }
     }
 }
 
-/// The report of a call that found no place: nothing happened.
+/// The report of a call that was not let through: nothing happened.
 fn not_run(call: Permitted, why: NoPlace, times: &Times, began: Instant, repeatable: bool) -> Report {
     let tool = call.tool().clone();
     let failure = match why {
         NoPlace::Full => say::busy(&tool.name),
-        NoPlace::Late => say::no_place_in_time(&tool.name, times.attempt, times.is_turns),
+        NoPlace::Late => say::no_place_in_time(&tool.name, times.allowed(times.first)),
         NoPlace::Cancelled => say::stopped_before(&tool.name),
+        NoPlace::Open(wait) => say::left_alone(&tool.name, wait),
+        NoPlace::Rate(wait) => say::too_often(&tool.name, wait),
     };
+    let mut marks = call.into_changes();
+    if let NoPlace::Open(_) = why {
+        marks.push("breaker: open, not called".to_owned());
+    }
     Report {
         result: Err(failure),
         attempts: 0,
         queued: began.elapsed(),
         upstream_status: None,
         request: Private::default(),
-        marks: call.into_changes(),
+        marks,
         repeatable,
     }
 }
 
 /// Turns the end of the last attempt into what is told and recorded.
-fn settle(report: &mut Report, tool: &Tool, end: End, seen: Seen, times: &Times) {
-    report.marks.extend(seen.marks);
-    report.request = seen.request;
-    let effect = seen.effect.unwrap_or(Effect::Unknown);
-    report.result = match end {
-        End::Done(value) => contained(tool, || checked(tool, value, &mut report.marks)),
+fn settled(
+    tool: &Tool,
+    mut marks: Vec<String>,
+    end: End,
+    so_far: SoFar,
+    queued: Duration,
+    times: &Times,
+    repeatable: bool,
+) -> Report {
+    marks.extend(so_far.marks);
+    let (mut status, mut request) = (so_far.seen.status, so_far.seen.request.clone());
+    let effect = so_far.seen.effect();
+    let is_decided = is_decided(&end);
+    let result = match end {
+        End::Done(value) => contained(tool, || checked(tool, value, &mut marks)),
         End::Job => Err(Failure::fatal(Code::Internal, "the endpoint gave a job back, and jobs are not active")
             .effect(Effect::Unknown)),
         End::Failed(failure) => {
-            let (failure, status, request) = failure.into_parts();
-            report.upstream_status = status.or(report.upstream_status);
-            if !request.is_empty() {
-                report.request = request;
+            let (failure, answered, sent) = failure.into_parts();
+            status = answered.or(status);
+            if !sent.is_empty() {
+                request = sent;
             }
             Err(failure)
         }
-        End::Late => Err(say::late(&tool.name, times.attempt, times.is_turns, effect, report.repeatable)),
-        End::Cancelled => Err(say::stopped(&tool.name, effect, report.repeatable)),
+        End::Late => Err(say::late(&tool.name, times.allowed(so_far.until.unwrap_or(times.first)), effect, repeatable)),
+        End::Cancelled if so_far.between => Err(say::stopped_between(&tool.name)),
+        End::Cancelled => Err(say::stopped(&tool.name, effect, repeatable)),
         End::Panicked(words) => {
             Err(Failure::fatal(Code::Panic, format!("'{}' panicked: {words}", tool.name)).effect(effect))
         }
     };
+    let result = result.map_err(|mut failure| {
+        if let Some(why) = so_far.why_not {
+            let why = format!("not retried: {why}");
+            failure.cause = say::also(&failure.cause, &why);
+            marks.push(why);
+        }
+        match so_far.in_doubt && !is_decided {
+            true => say::after_doubt(failure, repeatable),
+            false => failure,
+        }
+    });
+    Report {
+        result,
+        attempts: so_far.attempts,
+        queued: queued + so_far.waited,
+        upstream_status: status,
+        request,
+        marks,
+        repeatable,
+    }
+}
+
+/// Whether the end also tells what became of the attempts before it: a service that refuses the call under the same key
+/// has not carried it out.
+fn is_decided(end: &End) -> bool {
+    match end {
+        End::Done(_) => true,
+        End::Failed(failure) => {
+            failure.fault() == Some(Fault::Refused) && !matches!(failure.status_code(), Some(408 | 409 | 425) | None)
+        }
+        End::Job | End::Late | End::Cancelled | End::Panicked(_) => false,
+    }
 }
 
 /// A crash while an answer is checked is a defect like any other, and this call's alone.
@@ -195,6 +248,10 @@ fn checked(tool: &Tool, value: Value, marks: &mut Vec<String>) -> Result<Value, 
             Err(problems) => return Err(say::returns(&tool.name, &problems)),
         },
         Some(_) | None => value,
+    };
+    let value = match &tool.spec.select {
+        Some(select) => select.of(value).map_err(|why| say::not_selected(&tool.name, &why))?,
+        None => value,
     };
     match tool.spec.max_result_size_chars {
         Some(most) => Ok(crate::budget::fit(value, most, marks)),

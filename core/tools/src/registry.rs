@@ -3,8 +3,10 @@
 //! A load never makes things worse: what cannot be read keeps its last good version, and says so.
 
 mod files;
+pub mod lifecycle;
 mod merge;
 mod snapshot;
+mod standing;
 
 use std::{
     collections::BTreeMap,
@@ -13,22 +15,24 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use contract::Finding;
+use contract::{Finding, records::Shelf};
 
 use crate::{
     endpoint::Build,
-    guard::Guard,
+    guard::{Guard, Services},
     schema::Schema,
-    spec::{EndpointSpec, Spec},
+    spec::{self, BreakerScope, EndpointSpec, Spec},
     tool::Tool,
 };
 use merge::{Loses, Refusal};
 pub use snapshot::{Quarantine, Snapshot};
+pub use standing::{Stage, Standing, label};
 
 /// Loads tools, and remembers the last good version of each.
 pub struct Registry {
     build: Arc<dyn Build>,
     current: ArcSwap<Snapshot>,
+    services: Services,
     /// One load at a time: each begins with what the one before left.
     loading: Mutex<()>,
 }
@@ -44,7 +48,7 @@ pub struct Loaded {
 
 impl Registry {
     pub fn new(build: Arc<dyn Build>) -> Self {
-        Self { build, current: ArcSwap::default(), loading: Mutex::new(()) }
+        Self { build, current: ArcSwap::default(), services: Services::default(), loading: Mutex::new(()) }
     }
 
     /// Loads files and folders (`*.yaml`, `*.yml`, one level of folders inside). Reads files: not for a runtime's thread.
@@ -54,16 +58,23 @@ impl Registry {
 
     /// The same, with specs that the binary brings: `(label shown in messages, YAML)`.
     pub fn load_with(&self, paths: &[PathBuf], natives: &[(&str, &str)]) -> Loaded {
+        self.load_all(paths, natives, &Shelf::default())
+    }
+
+    /// The same, with what the store has.
+    pub fn load_all(&self, paths: &[PathBuf], natives: &[(&str, &str)], shelf: &Shelf) -> Loaded {
         let _alone = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self.current.load_full();
         let mut sources = files::natives(natives);
         sources.extend(files::collect(paths));
+        sources.extend(files::stored(shelf));
         let mut offer = merge::merge(sources, &last);
         let (mut errors, mut warnings) = (offer.errors, offer.warnings);
         let mut tools = BTreeMap::new();
         for spec in offer.chosen {
             let name = spec.name.clone();
-            match self.tool(spec, &last, &mut warnings) {
+            let standing = Standing::of(&spec, shelf);
+            match self.tool(spec, standing, &last, &mut warnings) {
                 Ok(tool) => drop(tools.insert(name, tool)),
                 Err(no) => {
                     let error = match no {
@@ -75,10 +86,19 @@ impl Registry {
             }
         }
         let quarantined = merge::keep(offer.refused, &last, &mut tools, &mut errors, &mut warnings);
+        for tool in tools.values_mut() {
+            // What stays of an earlier load stands where it stands now.
+            let standing = Standing::of(&tool.spec, shelf);
+            if tool.standing != standing {
+                *tool = Arc::new(tool.standing_so(standing));
+            }
+        }
+        let removed = shelf.tools.iter().filter(|tool| !tools.contains_key(&*tool.name));
+        let removed = removed.map(|tool| tool.name.clone()).collect();
         let by_place = |e: &Finding| (e.file.clone(), e.line, e.column);
         errors.sort_by_key(by_place);
         warnings.sort_by_key(by_place);
-        let snapshot = Snapshot::following(&last, tools.into_values().collect(), quarantined);
+        let snapshot = Snapshot::following(&last, tools.into_values().collect(), quarantined, removed);
         self.current.store(snapshot.clone());
         Loaded { snapshot, errors, warnings }
     }
@@ -88,8 +108,39 @@ impl Registry {
         self.current.load_full()
     }
 
+    /// Looks at specs as a load would, and changes nothing; `label` is what messages call the text.
+    pub fn examine(&self, label: &str, text: &str) -> Examined {
+        let parsed = spec::parse(label, text);
+        let (mut errors, mut warnings) = (parsed.errors, parsed.warnings);
+        let mut specs: Vec<ExaminedSpec> = Vec::new();
+        for (spec, text) in parsed.specs.into_iter().zip(parsed.texts) {
+            if let Some(first) = specs.iter().find(|first| first.spec.name == spec.name) {
+                let message = format!("'{}' stands here twice, first in line {}", spec.name, first.spec.source().1);
+                errors.push(spec.error_at("name", message));
+                continue;
+            }
+            let blocked = match self.tool(spec.clone(), Standing::default(), &Snapshot::default(), &mut warnings) {
+                Ok(_) => None,
+                Err(NoTool::Inactive(why)) => Some(told(why, &mut warnings)),
+                Err(NoTool::Wrong(error)) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            let text = text.strip_prefix("---").unwrap_or(&text).trim_start_matches(['\r', '\n']).to_owned();
+            specs.push(ExaminedSpec { spec, text, blocked });
+        }
+        Examined { specs, errors, warnings }
+    }
+
     /// Makes the tool of a spec, or says why there is none.
-    fn tool(&self, spec: Spec, last: &Snapshot, warnings: &mut Vec<Finding>) -> Result<Arc<Tool>, NoTool> {
+    fn tool(
+        &self,
+        spec: Spec,
+        standing: Standing,
+        last: &Snapshot,
+        warnings: &mut Vec<Finding>,
+    ) -> Result<Arc<Tool>, NoTool> {
         let before = last.get(&spec.name);
         let schema = spec.compile("parameters", &spec.parameters)?;
         warn(&spec, "parameters", &schema, warnings);
@@ -103,17 +154,41 @@ impl Registry {
         };
         examples(&spec, &schema, warnings);
         is_active(&spec).map_err(NoTool::Inactive)?;
-        if let Some(tool) = before.filter(|tool| tool.spec.is_same_as(&spec)) {
+        let is_same = |tool: &&Arc<Tool>| tool.spec.is_same_as(&spec) && tool.standing.refreshed == standing.refreshed;
+        if let Some(tool) = before.filter(is_same) {
             return Ok(tool.clone());
         }
         let endpoint = self.build.build(&spec)?;
-        let limit = spec.execution.concurrency_limit;
-        let guard = match before.filter(|tool| tool.guard.fits(limit)) {
-            Some(tool) => tool.guard.clone(),
-            None => Arc::new(Guard::new(limit)),
-        };
-        Ok(Arc::new(Tool::new(Arc::new(spec), schema, returns, endpoint, guard)))
+        let host = endpoint.host();
+        if host.is_none() && spec.execution.circuit_breaker.is_some_and(|rules| rules.scope == BreakerScope::Host) {
+            let message = "'scope: host' of an endpoint that names no host: the tool has a breaker of its own";
+            warnings.push(spec.error_at("execution.circuit_breaker.scope", message));
+        }
+        let guard = Guard::following(&spec, host, before.map(|tool| &**tool), &self.services);
+        let schemas = (Arc::new(schema), returns.map(Arc::new));
+        let probe = self.build.probe(&spec)?;
+        let known = before.filter(|tool| tool.spec.check == spec.check).map(|tool| tool.availability.clone());
+        let tool = Tool::new(Arc::new(spec), schemas, endpoint, guard, standing);
+        Ok(Arc::new(tool.probed(probe, known.unwrap_or_default())))
     }
+}
+
+/// What [`Registry::examine`] found.
+#[derive(Debug, Default)]
+pub struct Examined {
+    pub specs: Vec<ExaminedSpec>,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
+}
+
+/// A spec that is good.
+#[derive(Debug)]
+pub struct ExaminedSpec {
+    pub spec: Spec,
+    /// Its document alone.
+    pub text: String,
+    /// Why it cannot be published, although nothing is wrong with it.
+    pub blocked: Option<Finding>,
 }
 
 /// Why a spec makes no tool.
@@ -139,13 +214,10 @@ fn told(error: Finding, list: &mut Vec<Finding>) -> Finding {
 fn is_active(spec: &Spec) -> Result<(), Finding> {
     let inactive = |what: &str| Err(spec.error_at("endpoint.type", format!("{what} are not active in this version")));
     match &spec.endpoint {
-        EndpointSpec::Mcp { .. } => inactive("endpoints of type mcp"),
         EndpointSpec::Command { .. } => inactive("endpoints of type command"),
-        EndpointSpec::Http(http) if http.credential.is_some() => Err(spec.error_at(
-            "endpoint.credential",
-            "credentials are not active in this version, and without its credential the tool is not published",
-        )),
-        EndpointSpec::Http(_) | EndpointSpec::Pipeline(_) | EndpointSpec::Native { .. } => Ok(()),
+        EndpointSpec::Http(_) | EndpointSpec::Mcp { .. } | EndpointSpec::Pipeline(_) | EndpointSpec::Native { .. } => {
+            Ok(())
+        }
     }
 }
 

@@ -69,6 +69,32 @@ impl Build for Acts {
     }
 }
 
+/// Whatever a spec's endpoint is, the act `t` carries it out, at a host.
+struct Named {
+    acts: Acts,
+    host: Option<&'static str>,
+}
+
+struct AtHost(Arc<dyn Endpoint>, Option<&'static str>);
+
+#[async_trait]
+impl Endpoint for AtHost {
+    async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure> {
+        self.0.call(call, cx).await
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.1
+    }
+}
+
+impl Build for Named {
+    fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding> {
+        let act = self.acts.0.get("t").cloned().ok_or_else(|| spec.error_at("endpoint", "there is no act 't'"))?;
+        Ok(Arc::new(AtHost(act, self.host)))
+    }
+}
+
 pub struct Nobody;
 
 #[async_trait]
@@ -104,10 +130,34 @@ impl World {
             .collect();
         let loaded = Registry::new(Arc::new(acts)).load_with(&[], &[("world.yaml", &text.concat())]);
         assert_eq!(loaded.errors, []);
+        Self::of(loaded.snapshot)
+    }
+
+    /// One tool whose spec has an endpoint of its own, carried out by the act of its name.
+    pub fn with_endpoint(acts: Acts, name: &str, keys: &str) -> Arc<Self> {
+        let text = format!("name: {name}\n{keys}\n");
+        let loaded = Registry::new(Arc::new(Named { acts, host: None })).load_with(&[], &[("world.yaml", &text)]);
+        assert_eq!(loaded.errors, []);
+        Self::of(loaded.snapshot)
+    }
+
+    /// Tools that are all carried out by the act `t`, at one host.
+    pub fn at_host(acts: Acts, host: &'static str, specs: &[(&str, &str)]) -> Arc<Self> {
+        let text: Vec<_> = specs
+            .iter()
+            .map(|(name, keys)| format!("---\nname: {name}\nendpoint: {{ type: native, name: t }}\n{keys}\n"))
+            .collect();
+        let build = Named { acts, host: Some(host) };
+        let loaded = Registry::new(Arc::new(build)).load_with(&[], &[("world.yaml", &text.concat())]);
+        assert_eq!(loaded.errors, []);
+        Self::of(loaded.snapshot)
+    }
+
+    pub fn of(snapshot: Arc<Snapshot>) -> Arc<Self> {
         let parsed = Policies::parse(&[]).expect("no policy at all is fit");
-        let (policies, _) = parsed.policies.compile(&loaded.snapshot.facts()).expect("no policy names a tool");
+        let (policies, _) = parsed.policies.compile(&snapshot.facts()).expect("no policy names a tool");
         let (resources, cancel) = (Resources::default(), CancellationToken::new());
-        Arc::new(Self { snapshot: loaded.snapshot, resources, cancel, policies })
+        Arc::new(Self { snapshot, resources, cancel, policies })
     }
 
     pub fn permitted(&self, tool: &str, args: Value) -> Permitted {
@@ -125,10 +175,21 @@ impl World {
         self.run_permitted(self.permitted(tool, args), deadline).await
     }
 
+    /// For somebody of that tenant.
+    pub async fn run_as(&self, tenant: &str, tool: &str, args: Value) -> Report {
+        let caller = Caller { tenant: tenant.to_owned(), ..caller() };
+        let deadline = Instant::now() + Duration::from_secs(300);
+        self.run_for(&caller, self.permitted(tool, args), deadline).await
+    }
+
     pub async fn run_permitted(&self, call: Permitted, deadline: Instant) -> Report {
+        self.run_for(&caller(), call, deadline).await
+    }
+
+    async fn run_for(&self, caller: &Caller, call: Permitted, deadline: Instant) -> Report {
         let repeatable = call.tool().is_repeatable();
         let cx = RunCx {
-            caller: &caller(),
+            caller,
             turn: TurnId::new(),
             deadline,
             cancel: &self.cancel,

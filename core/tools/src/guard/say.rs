@@ -9,8 +9,9 @@ pub fn busy(tool: &str) -> Failure {
         .hint("try again in a moment")
 }
 
-pub fn no_place_in_time(tool: &str, timeout: Duration, is_turns: bool) -> Failure {
-    let when = within(timeout, is_turns);
+/// `allowed` is nothing when it is the turn whose time ran out.
+pub fn no_place_in_time(tool: &str, allowed: Option<Duration>) -> Failure {
+    let when = within(allowed);
     Failure::new(Code::Timeout, format!("'{tool}' had no free place {when}; it was not started"))
         .hint("try again in a moment")
         .cause(Private::new("the call waited for its concurrency limit or its resource until its deadline"))
@@ -20,13 +21,60 @@ pub fn stopped_before(tool: &str) -> Failure {
     Failure::new(Code::Cancelled, format!("'{tool}' was stopped before it started"))
 }
 
+pub fn left_alone(tool: &str, wait: Duration) -> Failure {
+    let when = contract::text::wait(wait);
+    let say = format!("'{tool}' has failed repeatedly and is left alone for a while; it can be asked again in {when}");
+    Failure::new(Code::BreakerOpen, say)
+        .retry_after(wait)
+        .cause(Private::new("the circuit breaker is open; nothing was sent"))
+}
+
+pub fn too_often(tool: &str, wait: Duration) -> Failure {
+    let when = contract::text::wait(wait);
+    Failure::new(Code::RateLimited, format!("'{tool}' is asked too often; it can be asked again in {when}"))
+        .retry_after(wait)
+        .cause(Private::new("the tool's own rate limit; nothing was sent"))
+}
+
+/// Stopped while it waited for its next attempt, after one that was surely not carried out.
+pub fn stopped_between(tool: &str) -> Failure {
+    Failure::new(Code::Cancelled, format!("'{tool}' was stopped while it ran"))
+}
+
+/// A failure that says nothing of what became of an earlier attempt, of which nobody knows.
+pub fn after_doubt(failure: Failure, repeatable: bool) -> Failure {
+    let failure = failure.effect(Effect::Unknown);
+    if repeatable {
+        return failure;
+    }
+    let told = failure.say.as_str();
+    let plain = told.strip_suffix("; nothing was sent").unwrap_or(told).to_owned();
+    let code = match failure.code {
+        // These are open by themselves.
+        code @ (Code::Timeout | Code::Cancelled | Code::UpstreamBroken | Code::Panic) => code,
+        _ => Code::OutcomeUnknown,
+    };
+    match plain.ends_with("; it may have taken effect") {
+        true => failure,
+        false => doubt(Failure { code, say: plain.into(), ..failure }, Effect::Unknown, repeatable),
+    }
+}
+
+/// Adds to what operators are told.
+pub fn also(cause: &Private, more: &str) -> Private {
+    match cause.for_operator() {
+        "" => Private::new(more),
+        cause => Private::new(format!("{cause}; {more}")),
+    }
+}
+
 pub fn stopped(tool: &str, effect: Effect, repeatable: bool) -> Failure {
     let say = format!("'{tool}' was stopped while it ran");
     doubt(Failure::new(Code::Cancelled, say), effect, repeatable)
 }
 
-pub fn late(tool: &str, timeout: Duration, is_turns: bool, effect: Effect, repeatable: bool) -> Failure {
-    let say = format!("'{tool}' did not answer {}", within(timeout, is_turns));
+pub fn late(tool: &str, allowed: Option<Duration>, effect: Effect, repeatable: bool) -> Failure {
+    let say = format!("'{tool}' did not answer {}", within(allowed));
     doubt(Failure::new(Code::Timeout, say), effect, repeatable)
 }
 
@@ -55,16 +103,23 @@ pub fn returns(tool: &str, problems: &[Problem]) -> Failure {
         .cause(Private::new(lines.join("; ")))
 }
 
+/// The answer is not of the shape that `select` is for.
+pub fn not_selected(tool: &str, why: &str) -> Failure {
+    Failure::new(Code::ReturnsInvalid, format!("'{tool}' answered something else than it declares"))
+        .effect(Effect::Unknown)
+        .cause(Private::new(format!("'select' does not fit the answer: {why}")))
+}
+
 fn line(problem: &Problem) -> String {
     let at = if problem.path.is_empty() { "the answer" } else { &problem.path };
     let got = problem.got.as_ref().map(|got| format!(", got {got}")).unwrap_or_default();
     format!("{at}: expected {}{got}", problem.expected)
 }
 
-fn within(timeout: Duration, is_turns: bool) -> String {
-    match is_turns {
-        true => "before the time for this request ran out".to_owned(),
-        false => format!("within {}", long(timeout)),
+fn within(allowed: Option<Duration>) -> String {
+    match allowed {
+        None => "before the time for this request ran out".to_owned(),
+        Some(time) => format!("within {}", long(time)),
     }
 }
 

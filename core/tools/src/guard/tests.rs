@@ -1,3 +1,8 @@
+mod breaking;
+mod repeating;
+mod script;
+mod sharing;
+
 use std::{
     future::pending,
     sync::{

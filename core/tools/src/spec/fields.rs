@@ -164,6 +164,25 @@ impl<'a> Fields<'a> {
         factor
     }
 
+    /// A share of a whole: `50%`, or `0.5`.
+    pub fn percent(&self, key: &str, found: &mut Diagnosis) -> Option<u8> {
+        let node = self.node(key)?;
+        let text = scalar(node);
+        let share = match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().ok(),
+            None => text.parse::<f64>().ok().map(|share| share * 100.0),
+        };
+        let percent = (1..=100_u8).find(|n| share.is_some_and(|share| (share - f64::from(*n)).abs() < 1e-6));
+        if percent.is_none() {
+            found.error_hint(
+                node.at,
+                format!("'{key}' has to be a share from 1% to 100%{}", got(node)),
+                Some("write it like 50% or 0.5".to_owned()),
+            );
+        }
+        percent
+    }
+
     /// A time of more than nothing.
     pub fn duration(&self, key: &str, found: &mut Diagnosis) -> Option<Duration> {
         let node = self.node(key)?;

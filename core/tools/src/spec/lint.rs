@@ -31,17 +31,7 @@ fn warn(spec: &Spec, path: &str, message: impl Into<String>, found: &mut Diagnos
 
 /// Nothing that is written is ignored silently.
 fn inactive(spec: &Spec, found: &mut Diagnosis) {
-    let keys = [
-        "check",
-        "select",
-        "dynamic",
-        "execution.retries",
-        "execution.retry_interval",
-        "execution.backoff_multiplier",
-        "execution.circuit_breaker",
-        "execution.rate_limit",
-        "execution.async",
-    ];
+    let keys = ["dynamic", "execution.async"];
     for path in keys.into_iter().filter(|path| spec.places.has(path)) {
         let key = path.rsplit('.').next().unwrap_or(path);
         warn(spec, path, format!("'{key}' is not active in this version"), found);
@@ -91,7 +81,7 @@ fn description(spec: &Spec, found: &mut Diagnosis) {
 
 fn execution(spec: &Spec, found: &mut Diagnosis) {
     let execution = &spec.execution;
-    if execution.retries > 0 && !spec.is_repeatable() {
+    if execution.retries > 0 && !spec.is_repeatable() && !spec.honours_key() {
         let message = "'retries' of a tool that is not idempotent: only what was surely not carried out is repeated";
         warn(spec, "execution.retries", message, found);
     }

@@ -11,8 +11,12 @@ use serde_json::{Value, json};
 use super::{
     fields::{Diagnosis, Fields, choice_of, text_of},
     is_name,
-    types::{Breaker, Dynamic, EndpointSpec, Example, Execution, PayloadLog, Places, Publish, ResourceScope, Spec},
+    types::{
+        Breaker, BreakerScope, Check, Dynamic, EndpointSpec, Example, Execution, PayloadLog, Places, Publish,
+        RETRIES_MAX, ResourceScope, Spec,
+    },
 };
+use crate::select::Select;
 
 const KEYS: &[&str] = &[
     "name",
@@ -94,7 +98,7 @@ pub fn spec(root: &Node, found: &mut Diagnosis) -> Option<Spec> {
         endpoint: endpoint.unwrap_or_else(|| EndpointSpec::Native { name: String::new() }),
         execution,
         max_result_size_chars: fields.count("max_result_size_chars", 100, found),
-        select: fields.text("select", found),
+        select: select(&fields, found),
         full_payload_log: payload_log(&fields, found),
         publish: fields
             .choice("publish", &[("auto", Publish::Auto), ("manual", Publish::Manual)], found)
@@ -108,6 +112,12 @@ pub fn spec(root: &Node, found: &mut Diagnosis) -> Option<Spec> {
         digest: Digest::of_json(&root.value()),
     };
     name.map(|_| spec)
+}
+
+fn select(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<Select> {
+    let text = fields.text("select", found)?;
+    let node = fields.node("select")?;
+    Select::parse(&text).inspect_err(|why| found.error(node.at, format!("'select' cannot be read: {why}"))).ok()
 }
 
 fn name(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<String> {
@@ -181,10 +191,33 @@ fn schema(fields: &Fields<'_>, key: &str, found: &mut Diagnosis) -> Option<Value
     }
 }
 
-fn check(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<String> {
+fn check(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<Check> {
     let node = fields.node("check")?;
-    let url = Fields::of(node, "'check'", &["http"], found)?.required("http", "'check'", found)?;
-    text_of(url, "http", found)
+    let inner = Fields::of(node, "'check'", &["http", "tcp", "command"], found)?;
+    let ways: Vec<&str> = ["http", "tcp", "command"].into_iter().filter(|key| inner.node(key).is_some()).collect();
+    let [way] = ways[..] else {
+        found.error(node.at, "'check' has exactly one of 'http', 'tcp' and 'command'");
+        return None;
+    };
+    if way == "command" {
+        let argv = inner.texts("command", found)?;
+        if argv.is_empty() {
+            found.error(node.at, "'check.command' is a program and its arguments, one text each");
+            return None;
+        }
+        return Some(Check::Command(argv));
+    }
+    let text = inner.text(way, found)?;
+    if way == "http" {
+        return Some(Check::Http(text));
+    }
+    match text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).and_then(|(_, port)| port.parse::<u16>().ok()) {
+        Some(_) => Some(Check::Tcp(text)),
+        None => {
+            found.error(inner.node("tcp").map_or(node.at, |node| node.at), "'check.tcp' is written HOST:PORT");
+            None
+        }
+    }
 }
 
 fn payload_log(fields: &Fields<'_>, found: &mut Diagnosis) -> PayloadLog {
@@ -246,7 +279,7 @@ fn execution(node: &Node, found: &mut Diagnosis) -> Option<Execution> {
     Some(Execution {
         timeout: fields.duration("timeout", found).unwrap_or(usual.timeout),
         total_timeout: fields.duration("total_timeout", found),
-        retries: fields.count("retries", 0, found).unwrap_or(usual.retries),
+        retries: retries(&fields, found),
         retry_interval: fields.duration("retry_interval", found).unwrap_or(usual.retry_interval),
         backoff_multiplier: fields.factor("backoff_multiplier", found).unwrap_or(usual.backoff_multiplier),
         concurrency_limit: concurrency_limit(&fields, found),
@@ -272,11 +305,28 @@ fn concurrency_limit(fields: &Fields<'_>, found: &mut Diagnosis) -> Option<usize
     Some(limit.min(CONCURRENCY_MAX))
 }
 
+fn retries(fields: &Fields<'_>, found: &mut Diagnosis) -> u32 {
+    let retries: u32 = fields.count("retries", 0, found).unwrap_or_default();
+    if retries > RETRIES_MAX {
+        let at = fields.node("retries").map_or(fields.at, |n| n.at);
+        found.error(at, format!("'retries' is at most {RETRIES_MAX}"));
+    }
+    retries.min(RETRIES_MAX)
+}
+
+const BREAKER: &[&str] = &["failure_threshold", "cooldown", "failure_rate", "window", "minimum_calls", "scope"];
+
 fn breaker(node: &Node, found: &mut Diagnosis) -> Option<Breaker> {
-    let fields = Fields::of(node, "'circuit_breaker'", &["failure_threshold", "cooldown"], found)?;
+    let fields = Fields::of(node, "'circuit_breaker'", BREAKER, found)?;
+    let usual = Breaker::default();
+    let scopes = [("tool", BreakerScope::Tool), ("host", BreakerScope::Host)];
     Some(Breaker {
-        failure_threshold: fields.count("failure_threshold", 1, found).unwrap_or(5),
-        cooldown: fields.duration("cooldown", found).unwrap_or(Duration::from_secs(30)),
+        failure_threshold: fields.count("failure_threshold", 1, found).unwrap_or(usual.failure_threshold),
+        cooldown: fields.duration("cooldown", found).unwrap_or(usual.cooldown),
+        failure_percent: fields.percent("failure_rate", found),
+        window: fields.duration("window", found).unwrap_or(usual.window),
+        minimum_calls: fields.count("minimum_calls", 1, found).unwrap_or(usual.minimum_calls),
+        scope: fields.choice("scope", &scopes, found).unwrap_or(usual.scope),
     })
 }
 

@@ -117,6 +117,10 @@ fn every_documented_key_is_read() {
                     Breaker {
                         failure_threshold: 5,
                         cooldown: 60s,
+                        failure_percent: None,
+                        window: 60s,
+                        minimum_calls: 10,
+                        scope: Tool,
                     },
                 ),
                 idempotent: Some(
@@ -179,14 +183,7 @@ fn what_is_not_built_yet_is_said_to_be_so() {
         expect![[r#"
             tool order_query from line 1
             warning t.yaml:8:58: nothing is said of 'prefix match allowed': if it belongs to the text before it, put that in quotes
-            warning t.yaml:15:1: 'check' is not active in this version
-            warning t.yaml:23:48: 'retries' is not active in this version
-            warning t.yaml:23:60: 'retry_interval' is not active in this version
-            warning t.yaml:23:83: 'backoff_multiplier' is not active in this version
-            warning t.yaml:23:129: 'rate_limit' is not active in this version
-            warning t.yaml:24:14: 'circuit_breaker' is not active in this version
             warning t.yaml:25:14: 'async' is not active in this version
-            warning t.yaml:27:1: 'select' is not active in this version
             warning t.yaml:28:1: 'full_payload_log' is not active in this version
             warning t.yaml:32:1: 'dynamic' is not active in this version
         "#]],
@@ -395,7 +392,6 @@ fn what_is_hardly_meant_is_said() {
                 warning t.yaml:6:14: the header 'Authorization' holds a literal key: everybody who reads the file can use it
                 warning t.yaml:7:13: 'ordr_id' is no parameter of the tool: did you mean 'order_id'?
                 warning t.yaml:8:1: no 'concurrency_limit': any number of calls may run at once
-                warning t.yaml:8:14: 'retries' is not active in this version
                 warning t.yaml:8:14: 'retries' of a tool that is not idempotent: only what was surely not carried out is repeated
                 warning t.yaml:8:26: 'oder_id' is no parameter of the tool: did you mean 'order_id'?
                 warning t.yaml:8:65: 'total_timeout' is less than 'timeout'

@@ -6,6 +6,8 @@ use contract::{Digest, Finding, Platform};
 use policies::tree::{Node, Place};
 use serde_json::Value;
 
+use crate::select::Select;
+
 /// A tool as its owner describes it.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -20,11 +22,11 @@ pub struct Spec {
     pub platforms: Option<Vec<Platform>>,
     /// Unavailable while one of these is unset.
     pub requires_env: Vec<String>,
-    pub check: Option<String>,
+    pub check: Option<Check>,
     pub endpoint: EndpointSpec,
     pub execution: Execution,
     pub max_result_size_chars: Option<usize>,
-    pub select: Option<String>,
+    pub select: Option<Select>,
     pub full_payload_log: PayloadLog,
     pub publish: Publish,
     /// Listed for language models also where most tools are only found by searching.
@@ -219,11 +221,36 @@ impl Default for Execution {
     }
 }
 
+impl Execution {
+    /// How long all attempts may take together: what is said, else enough for each of them and the waits between.
+    pub fn time_of_all(&self) -> Duration {
+        self.total_timeout.unwrap_or_else(|| {
+            let waits: Duration =
+                (1..=self.retries.min(RETRIES_MAX)).map(|n| crate::guard::longest_wait(self, n)).sum();
+            self.timeout.saturating_mul(self.retries.saturating_add(1)).saturating_add(waits)
+        })
+    }
+}
+
+/// Most retries that a tool may ask for.
+pub const RETRIES_MAX: u32 = 20;
+
 /// Where a resource is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceScope {
     Process,
     Global,
+}
+
+/// How it is found out whether what a tool needs is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    /// An address that answers 2xx or 3xx.
+    Http(String),
+    /// `HOST:PORT` that takes a connection.
+    Tcp(String),
+    /// A command, without a shell, that ends with 0.
+    Command(Vec<String>),
 }
 
 /// So many in so much time.
@@ -236,8 +263,35 @@ pub struct Rate {
 /// When a failing service is left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breaker {
+    /// Failures in a row.
     pub failure_threshold: u32,
     pub cooldown: Duration,
+    /// Failures among the calls of the window, from `minimum_calls` on.
+    pub failure_percent: Option<u8>,
+    pub window: Duration,
+    pub minimum_calls: u32,
+    pub scope: BreakerScope,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self {
+            failure_threshold: 5,
+            cooldown: Duration::from_secs(30),
+            failure_percent: None,
+            window: Duration::from_secs(60),
+            minimum_calls: 10,
+            scope: BreakerScope::Tool,
+        }
+    }
+}
+
+/// Who shares a breaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerScope {
+    Tool,
+    /// All tools of one host whose breakers have the same numbers.
+    Host,
 }
 
 /// Whether whole bodies are recorded.
