@@ -48,8 +48,8 @@ impl Outlet for Discord {
     async fn send(&self, to: &Address, op: Op<'_>, key: &DeliveryKey) -> Sent {
         match op {
             Op::Post(part) => self.post(to, part, key, false).await,
-            Op::Draft(None, part) => self.post(to, part, key, true).await,
-            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part) => self.replace(to, receipt, part, key).await,
+            Op::Draft(None, part, _) => self.post(to, part, key, true).await,
+            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part, _) => self.replace(to, receipt, part, key).await,
             Op::Remove(receipt) => self.remove(to, receipt).await,
             Op::Find => self.find(to, key).await,
         }

@@ -38,6 +38,7 @@ mod report;
 mod socket;
 mod sockets;
 mod source;
+mod streams;
 mod upload;
 
 /// One app in one workspace (or one organisation).
@@ -111,6 +112,7 @@ pub struct Slack {
     /// What takes messages in while the adapter runs.
     intake: Mutex<Option<Arc<Intake>>>,
     memory: memory::Memory,
+    streams: Mutex<streams::Streams>,
     /// [`run`] is at work.
     is_hearing: AtomicBool,
     /// No other process takes in for the account, as far as is known.
@@ -136,6 +138,7 @@ impl Slack {
             config,
             intake: Mutex::default(),
             memory: memory::Memory::default(),
+            streams: Mutex::default(),
             is_hearing: AtomicBool::new(false),
             holds: AtomicBool::new(false),
             fatal: watch::Sender::new(None),

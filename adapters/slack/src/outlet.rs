@@ -40,9 +40,14 @@ impl Outlet for Slack {
 
     async fn send(&self, to: &Address, op: Op<'_>, key: &DeliveryKey) -> Sent {
         match op {
-            Op::Post(part) | Op::Draft(None, part) => self.post(to, part, key).await,
-            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part) => self.replace(to, receipt, part, key).await,
-            Op::Remove(receipt) => self.remove(to, receipt).await,
+            Op::Post(part) | Op::Draft(None, part, None) => self.post(to, part, key).await,
+            Op::Draft(None, part, Some(said)) => match self.begin_stream(to, part, said, key).await {
+                Some(begun) => begun,
+                None => self.post(to, part, key).await,
+            },
+            Op::Draft(Some(receipt), part, said) => self.redraft(to, receipt, part, said, key).await,
+            Op::Replace(receipt, part) => self.replace(to, receipt, part, key).await,
+            Op::Remove(receipt) => self.remove(to, receipt, key).await,
             Op::Find => self.find(to, key).await,
         }
     }
@@ -180,15 +185,16 @@ impl Slack {
         Some(answered.map(|()| private_receipt()))
     }
 
-    async fn replace(&self, to: &Address, old: &Receipt, part: &Part, key: &DeliveryKey) -> Sent {
+    pub(crate) async fn replace(&self, to: &Address, old: &Receipt, part: &Part, key: &DeliveryKey) -> Sent {
         if old.private.reveal() == PRIVATE {
             return Err(DeliveryError::Refused(Why::TooOld));
         }
+        let old = &self.end_stream(to, old, key).await?;
         let is_private = part.audience == Audience::Sender && !self.is_seen_by_one(to);
         if is_private || old.private.reveal().starts_with(FILE) || !part.files.is_empty() {
             // A text cannot become a file, nor a message for all one for one: the new one is posted, then the old one goes.
             let new = self.post(to, part, key).await?;
-            if let Err(cause) = self.remove(to, old).await {
+            if let Err(cause) = self.remove(to, old, key).await {
                 tracing::debug!(account = self.account, %cause, "an outdated message stays");
             }
             return Ok(new);
@@ -207,14 +213,17 @@ impl Slack {
         }
     }
 
-    async fn remove(&self, to: &Address, receipt: &Receipt) -> Sent {
+    async fn remove(&self, to: &Address, receipt: &Receipt, key: &DeliveryKey) -> Sent {
         let is_gone = |problem: &Problem| {
             ["message_not_found", "file_not_found", "file_deleted"].iter().any(|code| problem.is(code))
         };
         let answered = match receipt.private.reveal().strip_prefix(FILE) {
             _ if receipt.private.reveal() == PRIVATE => return Err(DeliveryError::Refused(Why::Unsupported)),
             Some(file) => self.api.call("files.delete", &json!({"file": file})).await,
-            None => self.api.call("chat.delete", &json!({"channel": to.conversation, "ts": receipt.message})).await,
+            None => {
+                let receipt = self.end_stream(to, receipt, key).await?;
+                self.api.call("chat.delete", &json!({"channel": to.conversation, "ts": receipt.message})).await
+            }
         };
         match answered {
             Ok(_) => Ok(receipt.clone()),
@@ -226,28 +235,32 @@ impl Slack {
     /// Looks for the message that carries the key, from the time on when its turn began. Files carry none, and what one
     /// person alone saw is in no history: of those it cannot be told.
     async fn find(&self, to: &Address, key: &DeliveryKey) -> Sent {
-        let unknown = Err(DeliveryError::Refused(Why::Unsupported));
         if self.memory.is_private(key) {
-            return unknown;
+            return Err(DeliveryError::Refused(Why::Unsupported));
         }
         let (seconds, wanted) = (key.turn.at_ms() / 1_000, key.to_string());
         let oldest = format!("{}.000000", seconds.saturating_sub(60));
         let me = self.intake().map(|intake| intake.me());
         let is_ours = |message: &Value| me.as_ref().is_none_or(|me| text(message, "user") == Some(&me.user));
-        let (mut cursor, mut has_files) = (String::new(), false);
+        let (mut cursor, mut has_files, mut left_over) = (String::new(), false, None);
         for _ in 0..MOST_PAGES {
             let answer = self.page(to, &oldest, &cursor).await.map_err(|problem| self.explain(problem, to))?;
             let messages = array(&answer, "messages");
             if let Some(found) = messages.iter().find(|message| post::key_of(message) == Some(&wanted)) {
                 return receipt(found);
             }
+            left_over = self.left_over(to, messages, key).or(left_over);
             has_files |= messages.iter().any(|message| !array(message, "files").is_empty() && is_ours(message));
             answer["response_metadata"]["next_cursor"].as_str().unwrap_or_default().clone_into(&mut cursor);
             if cursor.is_empty() {
-                return if has_files { unknown } else { Err(DeliveryError::Refused(Why::Gone)) };
+                break;
             }
         }
-        unknown
+        match left_over {
+            Some(found) => Ok(found),
+            None if has_files || !cursor.is_empty() => Err(DeliveryError::Refused(Why::Unsupported)),
+            None => Err(DeliveryError::Refused(Why::Gone)),
+        }
     }
 
     /// A page of what was said in a thread, or in a conversation.

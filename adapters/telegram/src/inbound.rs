@@ -1,7 +1,7 @@
 //! An update of Telegram, normalised. Raw JSON with everything optional: a message that a typed model would refuse keeps
 //! its text here, and an unknown kind with a text anywhere is still a message.
 
-use contract::{Address, FileRef, Heard, Kind, Message, Opaque, Platform, Quote, Sender};
+use contract::{Action, Address, FileRef, Heard, Kind, Message, Opaque, Platform, Quote, Sender, TurnId};
 use serde_json::Value;
 
 use self::entities::Entities;
@@ -33,7 +33,9 @@ const GENERAL: i64 = 1;
 /// Apps cut a text at 4,096 units, a little earlier where a line or a word ends.
 const LONG: usize = 3_900;
 /// Kinds about a message or a chat, in which nobody says anything.
-const SILENT: [&str; 4] = ["message_reaction", "message_reaction_count", "my_chat_member", "chat_member"];
+const SILENT: [&str; 5] = ["message_reaction", "message_reaction_count", "my_chat_member", "chat_member", STOPPED];
+/// The kind that tells of a press on the button of a draft.
+pub(crate) const STOPPED: &str = "stopped_message_generation";
 /// A cut at this length may fall into a word, if the word is longer than what apps look back for white space.
 const LONGEST: usize = 4_096;
 const LONGEST_WORD: usize = 64;
@@ -133,6 +135,31 @@ pub fn migration(update: &Value) -> Option<(i64, i64)> {
 /// The id of a press, which must always be answered.
 pub fn press_id(update: &Value) -> Option<&str> {
     text(update, &["callback_query", "id"])
+}
+
+/// Chat and number of a draft that somebody stopped by its button.
+pub fn stopped(update: &Value) -> Option<(i64, i64)> {
+    let stopped = update.get(STOPPED)?;
+    Some((int(stopped, &["chat", "id"])?, int(stopped, &["draft_id"])?))
+}
+
+/// The press that stopping a draft is: in a private chat, by its person.
+pub fn stop(update: &Value, turn: TurnId, account: &str) -> Option<Message> {
+    let stopped = update.get(STOPPED)?;
+    let address = address(stopped, account).filter(|address| address.direct)?;
+    Some(Message {
+        key: format!("s:{}:{turn}", address.conversation),
+        sender: person(stopped.get("chat")?)?,
+        address,
+        roles: Vec::new(),
+        kind: Kind::Press { data: Action::Cancel(turn).to_string() },
+        heard: Heard::Direct,
+        files: Vec::new(),
+        quote: None,
+        from_bot: false,
+        locale: None,
+        at_ms: 0,
+    })
 }
 
 /// Whether an update that carries no message is one that need not: a reaction, a member's change, a message about the chat.

@@ -121,6 +121,7 @@ pub struct Telegram {
     sent: Mutex<Recent>,
     /// Messages that carry our sign of waiting.
     signed: Mutex<Recent>,
+    drafts: Mutex<outlet::drafts::Drafts>,
 }
 
 /// More upgraded groups than this are followed until the next start only.
@@ -143,6 +144,7 @@ impl Telegram {
             rival: AtomicBool::new(false),
             sent: Mutex::default(),
             signed: Mutex::default(),
+            drafts: Mutex::default(),
         }))
     }
 

@@ -16,13 +16,14 @@ use crate::{
 };
 
 /// The kinds of updates that are wanted; the platform leaves out reactions and members unless they are named.
-pub(crate) const WANTED: [&str; 8] = [
+pub(crate) const WANTED: [&str; 9] = [
     "message",
     "edited_message",
     "channel_post",
     "edited_channel_post",
     "callback_query",
     "message_reaction",
+    "stopped_message_generation",
     "my_chat_member",
     "chat_member",
 ];

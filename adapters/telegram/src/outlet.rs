@@ -26,6 +26,7 @@ use crate::{
     render,
 };
 
+pub(crate) mod drafts;
 mod files;
 mod signs;
 
@@ -51,8 +52,14 @@ impl Outlet for Telegram {
 
     async fn send(&self, to: &Address, op: Op<'_>, key: &DeliveryKey) -> Sent {
         match op {
-            Op::Post(part) | Op::Draft(None, part) => self.post(to, part, key).await,
-            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part) => self.replace(to, receipt, part, key).await,
+            Op::Post(part) | Op::Draft(None, part, None) => self.post(to, part, key).await,
+            Op::Draft(None, part, Some(_)) => match self.draft(to, part, key).await {
+                Some(shown) => shown,
+                None => self.post(to, part, key).await,
+            },
+            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part, _) => {
+                self.replace(to, receipt, part, key).await
+            }
             Op::Remove(receipt) => self.remove(to, receipt).await,
             // Telegram neither takes a key of ours nor lets a bot read a chat.
             Op::Find => Err(DeliveryError::Refused(Why::Unsupported)),

@@ -178,6 +178,10 @@ impl Intake {
         let id = id(update);
         let kind = kind(update);
         let account = &self.telegram.account;
+        if let Some((chat, draft)) = inbound::stopped(update) {
+            let turn = crate::lock(&self.telegram.drafts).turn(chat, draft);
+            return turn.and_then(|turn| inbound::stop(update, turn, account));
+        }
         let Ok(found) = catch_unwind(AssertUnwindSafe(|| inbound::message(update, &self.me, account))) else {
             tracing::error!(account, id, kind, "an update could not be read and is passed over");
             return None;
@@ -242,7 +246,8 @@ impl Intake {
         };
         match inbound::press_id(update) {
             Some(id) => self.answer_press(id, words).await,
-            None if words.is_empty() => {}
+            // Who stopped a draft sees it stop.
+            None if words.is_empty() || inbound::stopped(update).is_some() => {}
             None => self.say(address, words).await,
         }
     }

@@ -234,8 +234,9 @@ pub struct PartFile {
 pub enum Op<'a> {
     Post(&'a Part),
     Replace(&'a Receipt, &'a Part),
-    /// The newest text of an answer in the making; posts when there is no receipt.
-    Draft(Option<&'a Receipt>, &'a Part),
+    /// What runs, or the newest text of an answer in the making; posts when there is no receipt. An answer's text comes
+    /// as it was written as well (Markdown): a platform with a form of its own for what grows may use that one.
+    Draft(Option<&'a Receipt>, &'a Part, Option<&'a str>),
     Remove(&'a Receipt),
     /// Was this key posted? `Refused(Gone)`: looked for, and it is not there, so that posting it is no repeat;
     /// `Refused(Unsupported)` where it cannot be looked up.
@@ -249,6 +250,21 @@ pub struct Receipt {
     pub message: String,
     #[serde(default, skip_serializing_if = "Opaque::is_empty")]
     pub private: Opaque,
+}
+
+/// In the private part of the receipt of what leaves no message.
+const FLEETING: &str = "fleeting";
+
+impl Receipt {
+    /// Of a draft that the platform shows for a while and drops by itself: there is no message to change or to replace.
+    pub fn fleeting() -> Self {
+        Self { message: String::new(), private: Opaque::new(FLEETING).unwrap_or_default() }
+    }
+
+    /// Whether no message stands behind it.
+    pub fn is_fleeting(&self) -> bool {
+        self.message.is_empty() && self.private.reveal() == FLEETING
+    }
 }
 
 /// Why a request was not carried out.

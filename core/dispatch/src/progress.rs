@@ -2,30 +2,24 @@
 
 mod fit;
 mod lines;
+mod sending;
 
 use std::{
-    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use contract::{
-    Action, Address, Button, CallId, DeliveryError, DeliveryKey, Indicator, Op, Outlet, Part, Receipt, Reply, Scope,
-    TurnId, Why,
-    records::{Change, DeliveryState, Record},
+    Action, Address, Button, CallId, DeliveryKey, Indicator, Outlet, Part, Receipt, Reply, TurnId,
+    records::{DeliveryState, Record},
 };
-use futures_util::FutureExt;
-use tokio::{sync::Notify, task::JoinHandle, time::Instant};
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    call::{TurnCx, new_delivery},
-    gateway::Inner,
-    intake::EXPRESS,
-    show,
-};
+use crate::{call::TurnCx, gateway::Inner, intake::EXPRESS, show};
 use fit::fit;
 use lines::Lines;
+pub(crate) use sending::UnderWay;
 
 /// A turn that is quicker shows nothing.
 const TYPING_AFTER: Duration = Duration::from_millis(300);
@@ -34,26 +28,11 @@ const DRAFT_AFTER: Duration = Duration::from_secs(1);
 const MESSAGE_AFTER: Duration = Duration::from_secs(2);
 /// How often it is looked whether there is something new to show.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Most time that a platform has for showing it.
-const SEND_DEADLINE: Duration = Duration::from_secs(10);
-/// The longest wait that a platform is believed.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
-
-/// How long a platform may look for a progress message that an earlier life posted.
-const FIND_DEADLINE: Duration = Duration::from_secs(5);
+/// What a platform drops by itself is shown again after this time; Telegram keeps a draft for half a minute.
+const FADES_AFTER: Duration = Duration::from_secs(20);
 
 pub(crate) fn draft_key(turn: TurnId) -> DeliveryKey {
     DeliveryKey { turn, n: 0, part: DeliveryKey::DRAFT }
-}
-
-/// A request that shows something, under way; it goes to its end whatever becomes of the turn.
-pub(crate) struct UnderWay(JoinHandle<Result<Receipt, DeliveryError>>);
-
-impl UnderWay {
-    /// The message that was shown, where it is known.
-    pub async fn ended(self) -> Option<Receipt> {
-        self.0.await.ok()?.ok()
-    }
 }
 
 /// What a turn shows of itself.
@@ -74,6 +53,10 @@ struct State {
     draft: Option<Arc<str>>,
     stopped: bool,
     receipt: Option<Receipt>,
+    /// When something was shown that the platform drops by itself.
+    fleeting: Option<Instant>,
+    /// It is stored that something may be shown.
+    stored: bool,
     /// Left to whoever sends next.
     under_way: Option<UnderWay>,
     /// The message may be there, and cannot be changed: no second one is put beside it.
@@ -87,6 +70,8 @@ struct State {
 struct Shown {
     text: String,
     buttons: Vec<Button>,
+    /// It is the text of an answer, which grows.
+    grows: bool,
 }
 
 /// What a message would be, and of a draft how much of it: what comes after a cut changes nothing.
@@ -175,22 +160,6 @@ impl Progress {
         is_shown || !self.to.private.is_empty()
     }
 
-    /// Says, once, that the turn waits for people. Best effort, as all signs of life.
-    pub async fn waits(&self, cx: &Arc<TurnCx>, words: &str) {
-        let Some(outlet) = self.outlet.as_ref().filter(|_| !self.quiet) else { return };
-        let before = self.lock().under_way.take();
-        if let Some(before) = before {
-            let receipt = before.ended().await;
-            self.sent(cx, receipt.ok_or(DeliveryError::Unsure(String::new()))).await;
-        }
-        let reply = self.reply(cx, words, Vec::new());
-        let Some(part) = outlet.render(&reply, &self.to).into_iter().next() else { return };
-        if let Some(sending) = self.sending(cx, outlet, part).await {
-            let sent = sending.0.await.unwrap_or_else(|_| Err(DeliveryError::NotSent(String::new())));
-            self.sent(cx, sent).await;
-        }
-    }
-
     pub fn receipt(&self) -> Option<Receipt> {
         self.lock().receipt.clone()
     }
@@ -200,32 +169,10 @@ impl Progress {
         self.lock().under_way.take()
     }
 
-    /// Looks for the message that an earlier life may have posted, so that none is left beside the answer.
-    pub async fn find_lost(&self, cx: &TurnCx) {
-        let Some(outlet) = self.outlet.as_ref().filter(|_| self.lock().lost) else { return };
-        let key = draft_key(cx.id);
-        let finding = outlet.send(&self.to, Op::Find, &key);
-        match tokio::time::timeout(FIND_DEADLINE, finding).await {
-            Ok(Ok(receipt)) => {
-                self.keep(cx, &receipt);
-                // Lost is noticed by the turn; a store that is away only costs looking for it again.
-                let _ = self.record(cx, Some(receipt)).await;
-            }
-            Ok(Err(DeliveryError::Refused(Why::Gone))) => {}
-            // It cannot be told: should it be there, it stands beside the answer.
-            Ok(Err(_)) | Err(_) => {}
-        }
-        self.lock().lost = false;
-    }
-
-    /// Whether an earlier life may have posted it, and nobody has looked.
+    /// Whether a message may be there of which nothing is known, and nobody has looked.
     pub fn is_lost(&self) -> bool {
-        self.lock().lost
-    }
-
-    fn keep(&self, cx: &TurnCx, receipt: &Receipt) {
-        cx.inner.running.shows(cx.id, receipt);
-        self.lock().receipt = Some(receipt.clone());
+        let state = self.lock();
+        state.lost || state.doubtful
     }
 
     /// Runs until [`Progress::stop`]; a request under way then is left to whoever sends next.
@@ -253,13 +200,15 @@ impl Progress {
                 continue;
             }
             look_at = Instant::now() + LOOK_EVERY;
-            let Some(face) = self.face(cx, &**outlet, began, cut.as_deref()).filter(|face| face.shown != shown) else {
+            let Some(face) = self.face(cx, &**outlet, began, cut.as_deref()) else { continue };
+            if face.shown == shown && !self.fades() {
                 continue;
-            };
+            }
             // What the platform has no room for is left to the answer.
             if cx.inner.deliveries.spare(&self.to, outlet.pace(&self.to)) {
                 (shown, cut) = (face.shown, face.cut);
-                self.show(cx, outlet, face.part).await;
+                let grown = shown.grows.then_some(shown.text.as_str());
+                self.show(cx, outlet, face.part, grown).await;
             }
             look_at = Instant::now() + outlet.edit_pace(&self.to).max(Duration::from_secs(1));
         }
@@ -276,6 +225,11 @@ impl Progress {
         }
     }
 
+    /// Whether what is shown is about to go by itself.
+    fn fades(&self) -> bool {
+        self.lock().fleeting.is_some_and(|at| at.elapsed() >= FADES_AFTER)
+    }
+
     /// What is to be shown now. Nothing while what is shown was cut and the draft goes on behind the cut.
     fn face(&self, cx: &TurnCx, outlet: &dyn Outlet, began: Instant, cut: Option<&str>) -> Option<Face> {
         if self.quiet {
@@ -284,20 +238,20 @@ impl Progress {
         let draft = self.lock().draft.clone();
         let text = draft.as_deref().map(fit::ready).filter(|text| !text.is_empty());
         if let Some(text) = text {
-            if cut.is_some_and(|cut| text.starts_with(cut)) {
+            if cut.is_some_and(|cut| text.starts_with(cut)) && !self.fades() {
                 return None;
             }
             let (len, part) = fit(text, |text| outlet.render(&self.reply(cx, text, Vec::new()), &self.to))?;
             let begun = text[..len].to_owned();
             let cut = (len < text.len()).then(|| begun.clone());
-            return Some(Face { shown: Shown { text: begun, buttons: Vec::new() }, part, cut });
+            return Some(Face { shown: Shown { text: begun, buttons: Vec::new(), grows: true }, part, cut });
         }
         if began.elapsed() < MESSAGE_AFTER {
             return None;
         }
         let (text, buttons) = self.listing(cx, began);
         let part = outlet.render(&self.reply(cx, &text, buttons.clone()), &self.to).into_iter().next()?;
-        Some(Face { shown: Shown { text, buttons }, part, cut: None })
+        Some(Face { shown: Shown { text, buttons, grows: false }, part, cut: None })
     }
 
     fn reply(&self, cx: &TurnCx, text: &str, stops: Vec<Button>) -> Reply {
@@ -305,67 +259,6 @@ impl Progress {
         let mut buttons = vec![Button { label: words::button(cancel, cx.locale), action: cancel }];
         buttons.extend(stops);
         Reply { buttons, locale: cx.locale, ..Reply::text(text) }
-    }
-
-    async fn show(&self, cx: &Arc<TurnCx>, outlet: &Arc<dyn Outlet>, part: Part) {
-        let Some(mut sending) = self.sending(cx, outlet, part).await else { return };
-        let sent = tokio::select! {
-            biased;
-            sent = &mut sending.0 => sent,
-            () = self.stopped() => {
-                self.lock().under_way = Some(sending);
-                return;
-            }
-        };
-        self.sent(cx, sent.unwrap_or_else(|_| Err(DeliveryError::NotSent(String::new())))).await;
-    }
-
-    /// Begins to show it, in a task of its own: a turn that ends meanwhile does not wait for it.
-    async fn sending(&self, cx: &Arc<TurnCx>, outlet: &Arc<dyn Outlet>, part: Part) -> Option<UnderWay> {
-        let before = self.receipt();
-        if self.lock().doubtful || before.is_none() && self.record(cx, None).await.is_err() {
-            return None;
-        }
-        let (outlet, to, key) = (outlet.clone(), self.to.clone(), draft_key(cx.id));
-        Some(UnderWay(cx.inner.tasks.spawn(async move {
-            let sending = outlet.send(&to, Op::Draft(before.as_ref(), &part), &key);
-            // An adapter's code; a crash there costs the signs, not the answer.
-            let sent = tokio::time::timeout(SEND_DEADLINE, AssertUnwindSafe(sending).catch_unwind()).await;
-            match sent {
-                Ok(Ok(sent)) => sent,
-                Ok(Err(_)) | Err(_) => Err(DeliveryError::Unsure("no answer".into())),
-            }
-        })))
-    }
-
-    async fn sent(&self, cx: &TurnCx, sent: Result<Receipt, DeliveryError>) {
-        let is_new = self.receipt().is_none();
-        match sent {
-            Ok(receipt) => {
-                self.keep(cx, &receipt);
-                if is_new {
-                    // Lost is noticed by the turn; a store that is away only costs a second message after a crash.
-                    let _ = self.record(cx, Some(receipt)).await;
-                }
-            }
-            Err(DeliveryError::Wait { scope, until }) => {
-                let wait = until.duration_since(std::time::SystemTime::now()).unwrap_or_default().min(LONGEST_WAIT);
-                let until = Instant::now() + wait;
-                if scope == Scope::Account {
-                    cx.inner.deliveries.hold_account(&self.to, until);
-                }
-                self.wait(until).await;
-            }
-            Err(DeliveryError::Unsure(_)) => self.lock().doubtful = is_new,
-            Err(DeliveryError::NotSent(_) | DeliveryError::Refused(_)) => {}
-        }
-    }
-
-    async fn record(&self, cx: &TurnCx, draft: Option<Receipt>) -> Result<(), contract::records::ChangeError> {
-        let mut delivery = new_delivery(0, self.to.clone(), None);
-        delivery.state = DeliveryState::Drafting;
-        delivery.draft = draft;
-        cx.change(&[Change::Delivery(delivery)]).await
     }
 
     /// What runs, and the buttons of what takes long.

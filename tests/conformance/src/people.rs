@@ -21,7 +21,7 @@ pub struct Entry {
     pub by: String,
     #[serde(default)]
     pub user: Option<String>,
-    /// `message`, `edit`, `delete`, `typing`, `reaction`, `private`, `modal`, `status`.
+    /// `message`, `edit`, `delete`, `typing`, `draft`, `reaction`, `private`, `modal`, `status`.
     pub kind: String,
     #[serde(default, deserialize_with = "id")]
     pub message: Option<String>,
@@ -68,6 +68,11 @@ impl Entry {
     /// What a person reads of the bot: a message, its newest text, or something for one person.
     pub fn is_said(&self) -> bool {
         self.is_bot() && matches!(self.kind.as_str(), "message" | "edit" | "private")
+    }
+
+    /// What grows, be it a message or what leaves none.
+    pub fn is_growing(&self) -> bool {
+        self.is_said() || self.is_bot() && self.kind == "draft"
     }
 
     pub fn button(&self, text: &str) -> &Seen {

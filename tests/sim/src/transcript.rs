@@ -27,6 +27,8 @@ pub enum Kind {
     Edit,
     Delete,
     Typing,
+    /// A text that is being written, which leaves no message.
+    Draft,
     Reaction,
     /// What one person alone sees: an ephemeral message, the press of a button or its answer, the failure of a command.
     Private,

@@ -175,7 +175,7 @@ impl Recorder {
         let (name, part, old) = match op {
             Op::Post(part) => ("post", Some(part), None),
             Op::Replace(old, part) => ("replace", Some(part), Some((*old).clone())),
-            Op::Draft(old, part) => ("draft", Some(part), old.cloned()),
+            Op::Draft(old, part, _) => ("draft", Some(part), old.cloned()),
             Op::Remove(old) => ("remove", None, Some((*old).clone())),
             Op::Find => ("find", None, None),
         };

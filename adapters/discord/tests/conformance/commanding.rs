@@ -60,7 +60,7 @@ async fn a_slow_core_is_deferred_for_and_a_progress_message_becomes_the_answer()
     stage.command("general", "order_query", json!({"order_id": "A"}));
     let to = stage.heard().await.address;
     let key = key(0);
-    let draft = stage.discord.send(&to, Op::Draft(None, &plain("working")), &key).await.unwrap();
+    let draft = stage.discord.send(&to, Op::Draft(None, &plain("working"), None), &key).await.unwrap();
     let done = stage.discord.send(&to, Op::Replace(&draft, &plain("done")), &key).await.unwrap();
     assert_eq!(draft, done);
     stage.shown("general", |entry| entry.text == "done").await;
@@ -68,7 +68,7 @@ async fn a_slow_core_is_deferred_for_and_a_progress_message_becomes_the_answer()
     stage.fake.slow_ms.store(0, Ordering::Relaxed);
     stage.command("general", "order_query", json!({"order_id": "B"}));
     let to = stage.heard().await.address;
-    let draft = stage.discord.send(&to, Op::Draft(None, &plain("working on B")), &key).await.unwrap();
+    let draft = stage.discord.send(&to, Op::Draft(None, &plain("working on B"), None), &key).await.unwrap();
     let secret = Part { audience: Audience::Sender, ..plain("secret") };
     stage.discord.send(&to, Op::Replace(&draft, &secret), &key).await.unwrap();
     let shown = stage.shown("general", |entry| entry.text == "secret").await;
@@ -325,7 +325,7 @@ async fn an_error_is_the_sender_s_alone_and_takes_the_place_of_what_showed_progr
         let to = stage.heard().await.address;
         let part = stage.discord.render(&notice, &to).remove(0);
         let key = key(0);
-        let draft = stage.discord.send(&to, Op::Draft(None, &plain("working on it")), &key).await.unwrap();
+        let draft = stage.discord.send(&to, Op::Draft(None, &plain("working on it"), None), &key).await.unwrap();
         stage.discord.send(&to, Op::Replace(&draft, &part), &key).await.unwrap();
         let is_alone = audience == Audience::Sender;
         let fits = |entry: &Entry| entry.text.contains("not right") && entry.to.is_some() == is_alone;

@@ -97,8 +97,8 @@ async fn a_message_is_replaced_and_removed_in_any_state() {
     let key = key(0);
     let send = |op| stage.discord.send(&to, op, &key);
     let (one, two) = (plain("one"), plain("two"));
-    let first = send(Op::Draft(None, &one)).await.unwrap();
-    assert_eq!(send(Op::Draft(Some(&first), &two)).await.unwrap(), first);
+    let first = send(Op::Draft(None, &one, None)).await.unwrap();
+    assert_eq!(send(Op::Draft(Some(&first), &two, None)).await.unwrap(), first);
     stage.shown("dm:ann", |entry| entry.kind == transcript::Kind::Edit && entry.text == "two").await;
     let second = send(Op::Post(&one)).await.unwrap();
     assert_ne!(first.message, second.message, "an answer is no repeat of its draft");
@@ -253,7 +253,7 @@ async fn what_was_not_posted_is_known_not_to_be_there() {
     assert_eq!(find(&to, &mine).await.unwrap().message, receipt.message);
     // A progress message that an earlier life left is found by its key.
     let draft = DeliveryKey { part: 1 << 30, ..mine };
-    let receipt = stage.discord.send(&to, Op::Draft(None, &plain("working")), &draft).await.unwrap();
+    let receipt = stage.discord.send(&to, Op::Draft(None, &plain("working"), None), &draft).await.unwrap();
     assert_eq!(find(&to, &draft).await.unwrap().message, receipt.message);
     stage.end().await;
 }

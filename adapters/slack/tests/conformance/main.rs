@@ -8,3 +8,4 @@ mod hooks;
 mod sending;
 mod sockets;
 mod stage;
+mod streams;

@@ -108,8 +108,8 @@ async fn a_message_is_changed_and_taken_back_in_any_state() {
     let mut stage = Stage::new().await;
     stage.mention("general", "x");
     let to = stage.heard().await.address;
-    let draft = stage.slack.send(&to, Op::Draft(None, &plain("one")), &key(0)).await.unwrap();
-    assert_eq!(stage.slack.send(&to, Op::Draft(Some(&draft), &drawn("*two*")), &key(0)).await.unwrap(), draft);
+    let draft = stage.slack.send(&to, Op::Draft(None, &plain("one"), None), &key(0)).await.unwrap();
+    assert_eq!(stage.slack.send(&to, Op::Draft(Some(&draft), &drawn("*two*"), None), &key(0)).await.unwrap(), draft);
     let edit = stage.shown("general", |entry| entry.kind == transcript::Kind::Edit).await;
     assert_eq!(edit.text, "two");
     stage.slack.send(&to, Op::Remove(&draft), &key(0)).await.unwrap();
@@ -157,7 +157,7 @@ async fn a_private_word_is_seen_by_one_in_the_thread() {
         (transcript::Kind::Private, Some("ann"), to.thread.clone())
     );
     // What everybody saw of the work goes when the answer is for one.
-    let draft = stage.slack.send(&to, Op::Draft(None, &plain("working")), &key(0)).await.unwrap();
+    let draft = stage.slack.send(&to, Op::Draft(None, &plain("working"), None), &key(0)).await.unwrap();
     stage.slack.send(&to, Op::Replace(&draft, &private("for you")), &key(0)).await.unwrap();
     stage.shown("general", |entry| entry.text == "for you" && entry.kind == transcript::Kind::Private).await;
     stage.shown("general", |entry| entry.kind == transcript::Kind::Delete).await;

@@ -370,6 +370,8 @@ fn key() -> impl Strategy<Value = String> {
         "document",
         "file_id",
         "message_reaction",
+        "stopped_message_generation",
+        "draft_id",
         "new_reaction",
         "emoji",
         "sender_chat",
@@ -387,7 +389,7 @@ fn key() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_update_panics(update in any_json(), content in any_json(), entities in any_json()) {
-        let _ = (message(&update, &me(), "a"), album(&update), migration(&update), press_id(&update), membership(&update));
+        let _ = (message(&update, &me(), "a"), album(&update), migration(&update), press_id(&update), membership(&update), stopped(&update));
         let _ = message(&group(json!({"text": content, "entities": entities, "poll": update, "photo": content})), &me(), "a");
         let _ = message(&group(json!({"text": "héllo 😀 @toolgate_bot /x", "entities": entities})), &me(), "a");
     }

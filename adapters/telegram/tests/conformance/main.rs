@@ -2,6 +2,7 @@
 //! hand. Whatever a test does, the platform must count no broken rule at its end.
 #![allow(clippy::unwrap_used, reason = "a set-up that fails is a test that fails")]
 
+mod drafts;
 mod hearing;
 mod polling;
 mod sending;

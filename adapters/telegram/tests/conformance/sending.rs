@@ -67,8 +67,8 @@ async fn a_message_is_replaced_and_removed_in_any_state() {
     let (one, two, late) = (part("one"), part("*two*"), part("late"));
     let key = key(0);
     let send = |op| stage.telegram.send(&to, op, &key);
-    let first = send(Op::Draft(None, &one)).await.unwrap();
-    assert_eq!(send(Op::Draft(Some(&first), &two)).await.unwrap(), first);
+    let first = send(Op::Draft(None, &one, None)).await.unwrap();
+    assert_eq!(send(Op::Draft(Some(&first), &two, None)).await.unwrap(), first);
     assert_eq!(send(Op::Replace(&first, &two)).await.unwrap(), first, "not modified is success");
     stage.shown("dm:ann", |entry| entry.kind == transcript::Kind::Edit && entry.text == "two").await;
 

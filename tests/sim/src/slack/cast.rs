@@ -138,8 +138,8 @@ pub struct Message {
     pub reactions: Vec<(String, Vec<String>)>,
     /// Who wrote in its thread, oldest first.
     pub replies: Vec<(String, String)>,
-    /// Whether it is a stream that still grows.
-    pub streaming: bool,
+    /// When a stream grew last, while it may grow.
+    pub streaming: Option<tokio::time::Instant>,
     /// Whether the assistant says what it is doing in the thread below.
     pub status: bool,
     /// Who alone sees it.

@@ -209,9 +209,9 @@ pub fn post_message(world: &mut World, asked: &Asked<'_>, channel: &str, message
     json
 }
 
-/// Writes down a message of a bot as it is seen now.
-pub fn log_bot(world: &mut World, channel: &str, ts: &str, kind: Kind, payload: Value) {
-    let Some((place, message)) = world.found(channel, ts) else { return };
+/// Writes down a message of a bot as it is seen now; gives how many are named in it.
+pub fn log_bot(world: &mut World, channel: &str, ts: &str, kind: Kind, payload: Value) -> u64 {
+    let Some((place, message)) = world.found(channel, ts) else { return 0 };
     let seen = Seen::of(world, &message);
     let mut entry = Entry::new(&place.name, channel, By::Bot, kind);
     entry.message = Some(ts.to_owned());
@@ -224,7 +224,9 @@ pub fn log_bot(world: &mut World, channel: &str, ts: &str, kind: Kind, payload: 
     if kind == Kind::Message {
         world.stats.mentions += entry.mentions as u64;
     }
+    let named = entry.mentions as u64;
     world.log(entry);
+    named
 }
 
 /// `chat.postEphemeral`

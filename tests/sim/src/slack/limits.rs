@@ -40,6 +40,8 @@ pub struct Limits {
     pub response_seconds: f64,
     /// How long a bot may edit a message; zero is for ever.
     pub edit_seconds: f64,
+    /// How long a stream may stand still before it is ended.
+    pub stream_seconds: f64,
     /// How often a socket is pinged, and when it is replaced; zero is never.
     pub ping_seconds: f64,
     pub socket_seconds: f64,
@@ -69,6 +71,7 @@ impl Default for Limits {
             response_uses: 5,
             response_seconds: 1_800.0,
             edit_seconds: 0.0,
+            stream_seconds: 300.0,
             ping_seconds: 10.0,
             socket_seconds: 0.0,
             grace_seconds: 10.0,

@@ -37,7 +37,7 @@ pub fn update(world: &mut World, asked: &Asked<'_>) -> Result<Value, ApiError> {
     if window > 0.0 && age as f64 > window {
         return Err(ApiError::new("edit_window_closed"));
     }
-    if world.message(&channel, &ts).is_some_and(|message| message.streaming) {
+    if world.message(&channel, &ts).is_some_and(|message| world.is_streaming(message)) {
         return Err(ApiError::broken("streaming_state_conflict"));
     }
     let previous = wire(world, &channel, &ts);

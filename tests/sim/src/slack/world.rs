@@ -275,7 +275,7 @@ impl World {
                 .collect();
             out["upload"] = json!(false);
         }
-        if message.streaming {
+        if self.is_streaming(message) {
             out["streaming_state"] = json!("in_progress");
         }
         for (field, value) in &message.extra {

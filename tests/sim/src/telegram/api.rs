@@ -10,7 +10,7 @@ use super::fault::{Fault, Kind, Target, When};
 use super::limits::Passing;
 use super::params::Params;
 use super::world::World;
-use super::{Telegram, edit, hook, info, poll, react, send};
+use super::{Telegram, draft, edit, hook, info, poll, react, send};
 
 /// One request as its method sees it.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ const METHODS: [Method; 39] = [
     paced("sendMediaGroup", send::album),
     paced("copyMessage", send::copy),
     paced("forwardMessage", send::forward),
-    free("sendMessageDraft", send::draft),
+    free("sendMessageDraft", draft::show),
     free("sendChatAction", send::action),
     paced("editMessageText", edit::message_text),
     paced("editMessageCaption", edit::message_caption),

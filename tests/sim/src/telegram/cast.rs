@@ -57,6 +57,8 @@ pub struct Chat {
     pub topics: BTreeMap<i64, String>,
     /// The reactions that its administrators chose; without a choice, every emoji.
     pub reactions: Option<Vec<String>>,
+    /// What a bot is writing.
+    pub draft: Option<super::draft::Draft>,
     pub messages: BTreeMap<i64, Message>,
     pub last_message: i64,
 }

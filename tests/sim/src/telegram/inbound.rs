@@ -200,6 +200,9 @@ impl World {
     pub fn press(&mut self, press: &Press) -> Outcome<Said> {
         let id = self.place(&press.conversation)?;
         let user = self.person(&press.user, None)?;
+        if press.message < 0 {
+            return super::draft::stop(self, id, press);
+        }
         let Some((chat, message)) =
             self.chats.get(&id).and_then(|chat| Some((chat, chat.messages.get(&press.message)?)))
         else {

@@ -8,6 +8,7 @@ mod api;
 mod cast;
 mod control;
 mod detect;
+mod draft;
 mod edit;
 mod error;
 pub mod fault;

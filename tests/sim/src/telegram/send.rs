@@ -1,4 +1,4 @@
-//! What a bot posts: texts, files, albums, copies, drafts.
+//! What a bot posts: texts, files, albums, copies.
 
 use serde_json::{Map, Value, json};
 
@@ -122,23 +122,6 @@ fn again(world: &mut World, asked: &Asked<'_>, extra: Map<String, Value>) -> Ans
     post(world, asked, to, Content { text: source.text, media: source.media, extra, ..Content::default() })
 }
 
-/// Shows a text that is still being written; it leaves no message.
-pub fn draft(world: &mut World, asked: &Asked<'_>) -> Answer {
-    let id = chat(world, asked)?;
-    let text = text(asked)?;
-    if asked.params.int("draft_id").unwrap_or_default() == 0 {
-        return Err(ApiError::broken("draft_id", "draft_id must be non-zero"));
-    }
-    let Some(chat) = world.chats.get(&id).filter(|chat| chat.kind == ChatKind::Private) else {
-        return Err(ApiError::broken("draft_chat", "drafts can be sent to private chats only"));
-    };
-    let mut entry = asked.entry(chat, Kind::Typing);
-    entry.entities = text.entities_json();
-    entry.text = text.text;
-    world.log(entry);
-    Ok(json!(true))
-}
-
 pub fn action(world: &mut World, asked: &Asked<'_>) -> Answer {
     const ACTIONS: [&str; 11] = [
         "typing",
@@ -198,6 +181,8 @@ fn post(world: &mut World, asked: &Asked<'_>, id: i64, content: Content) -> Answ
         reactions: Default::default(),
         extra: content.extra,
     };
+    // What was being written is written now.
+    chat.draft = None;
     let number = chat.add(message);
     let files = content.file.iter().map(seen).collect();
     announce(world, asked, id, number, Kind::Message, files)
@@ -333,6 +318,11 @@ pub fn text(asked: &Asked<'_>) -> Result<Formatted, ApiError> {
         return Err(ApiError::broken("text_length", "message is too long"));
     }
     Ok(done)
+}
+
+/// The text of a draft within its limits; without one the client says that the bot thinks.
+pub fn draft_text(asked: &Asked<'_>) -> Result<Formatted, ApiError> {
+    if asked.params.text("text").is_none_or(|text| text.is_empty()) { Ok(Formatted::default()) } else { text(asked) }
 }
 
 /// The caption of a file within its limits; it may be empty.

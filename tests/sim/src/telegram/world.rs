@@ -295,6 +295,7 @@ impl World {
             roles: BTreeMap::new(),
             topics: BTreeMap::new(),
             reactions: None,
+            draft: None,
             messages: BTreeMap::new(),
             last_message: 0,
         };
