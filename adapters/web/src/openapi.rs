@@ -3,6 +3,8 @@
 use axum::{Json, response::IntoResponse};
 use serde_json::{Value, json};
 
+mod schedules;
+
 pub async fn document() -> impl IntoResponse {
     Json(openapi())
 }
@@ -16,12 +18,16 @@ fn openapi() -> Value {
             "description": "Messages in, replies out; tools; call trees. A client's token reaches messages, its own traces and its own view of the tools; everything else needs the admin token. Without any token configured only this machine is answered, as an operator on platform 'api', tenant 'default'.",
         },
         "security": [{ "bearer": [] }],
-        "paths": paths(),
+        "paths": all_paths(),
         "components": {
             "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
             "schemas": all_schemas(),
         },
     })
+}
+
+fn all_paths() -> Value {
+    merged(paths(), [schedules::paths()])
 }
 
 fn paths() -> Value {
@@ -212,8 +218,11 @@ fn hearing() -> Value {
 }
 
 fn all_schemas() -> Value {
-    let mut all = schemas();
-    for more in [schemas_of_sessions(), schemas_of_chat(), schemas_of_approvals(), schedules::schemas()] {
+    merged(schemas(), [schemas_of_sessions(), schemas_of_chat(), schemas_of_approvals(), schedules::schemas()])
+}
+
+fn merged<const N: usize>(mut all: Value, more: [Value; N]) -> Value {
+    for more in more {
         if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
             all.extend(more);
         }

@@ -22,7 +22,7 @@ use crate::{
     pictures::Pictures,
     policies,
     problem::Problem,
-    sessions, tools, traces,
+    schedules, sessions, tools, traces,
 };
 
 /// Method and path of every route.
@@ -44,6 +44,13 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/v1/approvals"),
     ("get", "/v1/approvals/{id}"),
     ("post", "/v1/approvals/{id}"),
+    ("get", "/v1/schedules"),
+    ("post", "/v1/schedules"),
+    ("get", "/v1/schedules/{id}"),
+    ("delete", "/v1/schedules/{id}"),
+    ("post", "/v1/schedules/{id}/pause"),
+    ("post", "/v1/schedules/{id}/resume"),
+    ("post", "/v1/schedules/{id}/run"),
     ("get", "/v1/pairings"),
     ("post", "/v1/pairings/{code}/approve"),
     ("delete", "/v1/pairings/{platform}/{account}/{sender}"),
@@ -119,6 +126,11 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         .route("/v1/policies/explain", get(policies::explain).fallback(only_get))
         .route("/v1/approvals", get(approvals::list).fallback(only_get))
         .route("/v1/approvals/{id}", get(approvals::show).post(approvals::answer).fallback(get_or_post))
+        .route("/v1/schedules", get(schedules::list).post(schedules::add).fallback(get_or_post))
+        .route("/v1/schedules/{id}", get(schedules::show).delete(schedules::remove).fallback(get_or_delete))
+        .route("/v1/schedules/{id}/pause", post(schedules::pause).fallback(only_post))
+        .route("/v1/schedules/{id}/resume", post(schedules::resume).fallback(only_post))
+        .route("/v1/schedules/{id}/run", post(schedules::run).fallback(only_post))
         .route("/v1/pairings", get(pairings::list).fallback(only_get))
         .route("/v1/pairings/{code}/approve", post(pairings::approve).fallback(only_post))
         .route("/v1/pairings/{platform}/{account}/{sender}", delete(pairings::remove).fallback(only_delete))

@@ -10,7 +10,7 @@ use axum::{
 };
 use contract::{
     SessionKey,
-    records::{TurnLine, TurnQuery},
+    records::{ScheduleId, TurnLine, TurnQuery},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -20,8 +20,10 @@ use crate::{body, follow, gate::Who, messages::eyes, problem::Problem, routes::A
 /// Lines of a list unless the request says otherwise, and at most.
 const LINES: usize = 50;
 const LINES_MAX: usize = 1_000;
-/// Statistics go back this far unless the request says otherwise.
+/// Statistics go back this far unless the request says otherwise; of schedules, as far as trees are kept.
 const STATS_SINCE: &str = "24h";
+/// In place of a schedule's id: all of them.
+const ANY: &str = "any";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,7 @@ struct Filter {
     failed: Option<bool>,
     tool: Option<String>,
     session: Option<String>,
+    schedule: Option<String>,
     since: Option<String>,
     limit: Option<usize>,
 }
@@ -41,8 +44,10 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
     if !(1..=LINES_MAX).contains(&limit) {
         return Err(Problem::invalid("limit", "1 to 1000", Some(&limit.to_string())));
     }
+    let (session, scheduled) = of_schedule(filter.schedule)?;
     let query = TurnQuery {
-        session: body::word("session", filter.session)?.map(SessionKey::from_text),
+        session: session.or(body::word("session", filter.session)?.map(SessionKey::from_text)),
+        scheduled,
         tool: body::word("tool", filter.tool)?,
         failed: filter.failed.unwrap_or(false),
         since_ms: body::since("since", filter.since.as_deref(), body::now_ms())?,
@@ -52,6 +57,7 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
     let is_wanted = |line: &TurnLine| {
         query.tool.is_none()
             && !query.failed
+            && (!query.scheduled || ScheduleId::of_session(&line.session).is_some())
             && query.session.as_ref().is_none_or(|session| *session == line.session)
             && query.since_ms.is_none_or(|since| line.started_us / 1_000 >= since)
     };
@@ -62,6 +68,19 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
     let own = running.chain(&ended).filter(|line| who.may_see_line(line.platform, &line.tenant, &line.session));
     let shown: Vec<_> = own.take(limit).map(|line| view::line(line, eyes(&who))).collect();
     Ok(Json(json!({ "traces": shown })).into_response())
+}
+
+/// The session of the schedule that is named, and whether only turns of schedules are wanted.
+fn of_schedule(named: Option<String>) -> Result<(Option<SessionKey>, bool), Problem> {
+    Ok(match body::word("schedule", named)?.as_deref() {
+        None => (None, false),
+        Some(ANY) => (None, true),
+        Some(id) => {
+            let id: ScheduleId =
+                id.parse().map_err(|_| Problem::invalid("schedule", "the id of a schedule, or any", Some(id)))?;
+            (Some(id.session()), true)
+        }
+    })
 }
 
 /// One turn with its tree.
@@ -92,12 +111,25 @@ pub async fn events(
 #[serde(deny_unknown_fields)]
 struct Window {
     since: Option<String>,
+    schedule: Option<String>,
+}
+
+/// How the turns of a schedule fared, and the tools that they called, the slowest first.
+async fn stats_of_schedules(app: &App, window: Window) -> Result<Response, Problem> {
+    let (session, scheduled) = of_schedule(window.schedule)?;
+    let since_ms = body::since("since", window.since.as_deref(), body::now_ms())?;
+    let query = TurnQuery { session, scheduled, since_ms, ..TurnQuery::default() };
+    let fared = app.gateway.fared(&query).await?;
+    Ok(Json(view::fared(since_ms, &fared)).into_response())
 }
 
 /// How each tool fared, and how busy the gateway is.
 pub async fn stats(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
     who.operator()?;
     let window: Window = body::query(&uri)?;
+    if window.schedule.is_some() {
+        return stats_of_schedules(&app, window).await;
+    }
     let since = body::since("since", Some(window.since.as_deref().unwrap_or(STATS_SINCE)), body::now_ms())?;
     let stats = app.gateway.stats(since.unwrap_or_default()).await?;
     let tools: Vec<_> = stats

@@ -1,7 +1,8 @@
 //! Turns, nodes and replies as JSON: the shapes of the API, apart from the words of the core.
 
 use contract::{Button, Caller, Code, Content, Node, Notice, Reply, SessionKey, State, TurnId, records::TurnLine};
-use serde_json::{Value, json};
+use dispatch::{Fared, FaredIn};
+use serde_json::{Map, Value, json};
 
 use crate::turns::Standing;
 
@@ -94,6 +95,28 @@ pub fn trace(turn: TurnId, known: Option<(&Caller, &SessionKey, &str)>, nodes: &
         "asked": root.map(|root| root.args.as_str()).or(known.map(|known| known.2)),
         "nodes": nodes.iter().map(|n| node(n, eyes)).collect::<Vec<_>>(),
     })
+}
+
+/// How turns and the tools in them fared.
+pub fn fared(since_ms: Option<u64>, fared: &FaredIn) -> Value {
+    let one = |fared: &Fared| {
+        let failed: Map<_, _> = fared.failed.iter().map(|(code, n)| (code.as_str().to_owned(), json!(n))).collect();
+        json!({ "ok": fared.ok, "failed": failed, "p50_us": fared.p50_us, "slowest_us": fared.slowest_us,
+            "slowest_in": fared.slowest_in.to_string() })
+    };
+    let counted = |name: &str, fared: &Fared| {
+        let mut out = one(fared);
+        out[name] = json!(fared.calls);
+        out
+    };
+    let tools = fared.tools.iter().map(|tool| {
+        let mut out = counted("calls", tool);
+        out["tool"] = json!(tool.tool);
+        out
+    });
+    let tools: Vec<_> = tools.collect();
+    let turns = fared.turns.as_ref().map(|turns| counted("turns", turns));
+    json!({ "since_ms": since_ms, "turns": turns, "tools": tools, "more": fared.more })
 }
 
 pub fn line(line: &TurnLine, eyes: Eyes) -> Value {

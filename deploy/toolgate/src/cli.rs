@@ -3,9 +3,10 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
-use contract::Platform;
+use contract::{Platform, records::ScheduleId};
 
 pub use approvals::Approvals;
+pub use schedule::{Named, Schedule, Wish};
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +95,9 @@ pub enum Command {
     /// Answer calls that wait for people
     #[command(subcommand)]
     Approvals(Approvals),
+    /// Ask things on somebody's behalf when it is time
+    #[command(subcommand)]
+    Schedule(Schedule),
     /// Let people in who were shown a code, where policy says `pairing`
     #[command(subcommand)]
     Pairing(Pairing),
@@ -120,6 +124,7 @@ impl Command {
             | Self::Policy(_)
             | Self::Trace(_)
             | Self::Approvals(_)
+            | Self::Schedule(_)
             | Self::Pairing(_)
             | Self::Session(_)
             | Self::Health(_)
@@ -391,13 +396,23 @@ pub enum Trace {
         remote: Remote,
     },
     /// Calls, success and times of each tool
+    #[command(after_help = texts::TRACE_STATS)]
     Stats {
-        /// Over how long: 15m, 24h, 7d
-        #[arg(long, value_name = "TIME", value_parser = time, default_value = "24h")]
-        since: std::time::Duration,
+        #[command(flatten)]
+        filter: StatsFilter,
         #[command(flatten)]
         remote: Remote,
     },
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct StatsFilter {
+    /// Over how long: 15m, 24h, 7d [default: 24h; of schedules, all that is kept]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub since: Option<std::time::Duration>,
+    /// Only in turns of this schedule, the slowest tool first; without an id, of all schedules
+    #[arg(long, value_name = "ID", num_args = 0..=1)]
+    pub schedule: Option<Option<ScheduleId>>,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -411,6 +426,9 @@ pub struct TraceFilter {
     /// Only this session
     #[arg(long, value_name = "KEY")]
     pub session: Option<String>,
+    /// Only turns of this schedule; without an id, of all schedules
+    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with = "session")]
+    pub schedule: Option<Option<ScheduleId>>,
     /// Only what began within this time: 15m, 24h, 7d
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<std::time::Duration>,
@@ -436,6 +454,7 @@ fn time(text: &str) -> Result<std::time::Duration, String> {
 }
 
 mod approvals;
+mod schedule;
 mod texts;
 
 #[cfg(test)]

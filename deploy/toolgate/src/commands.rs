@@ -1,4 +1,4 @@
-//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …`, `pairing …`, `approvals …` and `session …`. What the files say needs no gateway;
+//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …`, `pairing …`, `approvals …`, `schedule …` and `session …`. What the files say needs no gateway;
 //! what happened is asked of the running one, or read from the store when none answers.
 //!
 //! Each gives a [`Said`]: what is printed for people, the same for programs, and how the process ends.
@@ -8,6 +8,7 @@ mod check;
 mod pairing;
 mod policy;
 mod remote;
+mod schedule;
 mod session;
 mod setup;
 mod tool;
@@ -26,6 +27,9 @@ pub use check::{check, validate};
 pub use pairing::{approve, pairings, remove};
 pub use policy::{Whose, explain, show as policies};
 pub use remote::health;
+pub use schedule::{
+    schedule, schedule_add, schedule_pause, schedule_remove, schedule_resume, schedule_run, schedules,
+};
 pub use session::{forget, reset, session, sessions};
 pub use tool::{invoke, list, show};
 pub use trace::{stats, tail, turn, turns};

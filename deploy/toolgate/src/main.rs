@@ -4,7 +4,7 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{CommandFactory, Parser};
 use toolgate::{
-    cli::{Approvals, Chat, Cli, Command, Common, Exit, Pairing, Policy, Session, Sim, Tool, Trace, Up},
+    cli::{Approvals, Chat, Cli, Command, Common, Exit, Pairing, Policy, Schedule, Session, Sim, Tool, Trace, Up},
     commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
     ink::{Ink, Tone},
@@ -78,6 +78,7 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Tool(command) => tool(&common, command).await,
         Command::Trace(command) => trace(&common, command).await,
         Command::Approvals(command) => approvals(&common, command).await,
+        Command::Schedule(command) => schedule(&common, command).await,
         Command::Pairing(command) => pairing(&common, command).await,
         Command::Session(command) => session(&common, command).await,
         Command::Health(remote) => Ok(say(&common, commands::health(&configuration(&common)?, &remote).await)),
@@ -213,6 +214,20 @@ async fn approvals(common: &Common, command: Approvals) -> Result<Exit, Ended> {
     Ok(say(common, said))
 }
 
+async fn schedule(common: &Common, command: Schedule) -> Result<Exit, Ended> {
+    let config = configuration(common)?;
+    let said = match command {
+        Schedule::Add { wish, remote } => commands::schedule_add(&config, &wish, &remote).await,
+        Schedule::List { tenant, remote } => commands::schedules(&config, tenant.as_deref(), &remote).await,
+        Schedule::Show(named) => commands::schedule(&config, &named).await,
+        Schedule::Pause { named, why } => commands::schedule_pause(&config, &named, why.as_deref()).await,
+        Schedule::Resume(named) => commands::schedule_resume(&config, &named).await,
+        Schedule::Remove(named) => commands::schedule_remove(&config, &named).await,
+        Schedule::Run(named) => commands::schedule_run(&config, &named).await,
+    };
+    Ok(say(common, said))
+}
+
 async fn pairing(common: &Common, command: Pairing) -> Result<Exit, Ended> {
     let config = configuration(common)?;
     let said = match command {
@@ -240,7 +255,7 @@ async fn trace(common: &Common, command: Trace) -> Result<Exit, Ended> {
         Trace::Tail { filter, remote } => return commands::tail(&config, &filter, &remote, common.json).await,
         Trace::List { filter, remote } => commands::turns(&config, &filter, &remote).await,
         Trace::Show { reference, remote } => commands::turn(&config, &reference, &remote).await,
-        Trace::Stats { since, remote } => commands::stats(&config, since, &remote).await,
+        Trace::Stats { filter, remote } => commands::stats(&config, &filter, &remote).await,
     };
     Ok(say(common, said))
 }

@@ -135,6 +135,33 @@ pub const APPROVALS_DENY: &str = "\
 Example:
   toolgate approvals deny 1v5zk3m9q2d8h7c --why \"ask again on Monday\"";
 
+pub const SCHEDULE_ADD: &str = "\
+Examples:
+  toolgate schedule add --say \"/daily_digest Berlin\" --when \"every weekday at 8:00\" \\
+    --zone Europe/Berlin --platform telegram --sender 123456789 --conversation 123456789 --direct \\
+    --to slack:main/C0123456789
+  toolgate schedule add --say \"which orders wait to be sent?\" --when \"0 17 * * 1-5\" \\
+    --platform slack --space T0123456789 --conversation C0123456789 --sender U0123456789
+
+It is run with the rights that the owner has in their own place, and only as far as the place that
+the answers go to allows the same. Without --platform the owner is an operator on `console`.";
+
+pub const SCHEDULE_LIST: &str = "\
+Examples:
+  toolgate schedule list
+  toolgate trace list --schedule                 the turns that they made
+
+A running gateway is needed.";
+
+pub const SCHEDULE_PAUSE: &str = "\
+Example:
+  toolgate schedule pause 1v5zk3m9 --why \"over the holidays\"";
+
+pub const SCHEDULE_RUN: &str = "\
+Examples:
+  toolgate schedule run 1v5zk3m9
+  toolgate trace stats --schedule 1v5zk3m9       what its tools took, and how often they failed";
+
 pub const PAIRING_LIST: &str = "\
 Example:
   toolgate pairing list
@@ -170,7 +197,18 @@ account. What others said in shared sessions stays.";
 pub const TRACE_LIST: &str = "\
 Examples:
   toolgate trace list --failed --since 24h
-  toolgate trace list --tool order_query --limit 50";
+  toolgate trace list --tool order_query --limit 50
+  toolgate trace list --schedule 1v5zk3m9
+  toolgate trace list --failed --schedule          of all schedules";
+
+pub const TRACE_STATS: &str = "\
+Examples:
+  toolgate trace stats --since 7d
+  toolgate trace stats --schedule 1v5zk3m9
+  toolgate trace stats --schedule                  in the turns of all schedules
+
+Of schedules it is told from the call trees of the newest 1,000 turns, the slowest tool first, with
+the turn of its slowest call.";
 
 pub const TRACE_TAIL: &str = "\
 Examples:

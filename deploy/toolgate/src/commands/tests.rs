@@ -227,7 +227,7 @@ async fn answering(path: &'static str, status: u16, body: Value) -> crate::cli::
 }
 
 fn everything() -> crate::cli::TraceFilter {
-    crate::cli::TraceFilter { failed: false, tool: None, session: None, since: None, limit: 20 }
+    crate::cli::TraceFilter { failed: false, tool: None, session: None, schedule: None, since: None, limit: 20 }
 }
 
 const TURN: &str = "01KBA7Q3ZJ8M4W0N5RX2VCT007";
@@ -279,8 +279,8 @@ async fn turns_and_stats_are_tables() {
     assert!(row.contains(TURN) && row.ends_with("640 µs  permission · denied") && !row.contains('\u{1b}'), "{row}");
 
     let body = json!({ "tools": [{ "tool": "sleep", "calls": 8, "ok": 7, "failed": { "timeout": 1 }, "p50_us": 50_900, "p95_us": 61_000 }] });
-    let said =
-        stats(&folder.config(), std::time::Duration::from_secs(60), &answering("/v1/stats", 200, body).await).await;
+    let remote = answering("/v1/stats", 200, body).await;
+    let said = stats(&folder.config(), &crate::cli::StatsFilter::default(), &remote).await;
     folder.check(
         &said,
         expect![[r#"
@@ -288,6 +288,24 @@ async fn turns_and_stats_are_tables() {
         sleep      8  87.5 %  50 ms  61 ms  1 timeout
     "#]],
     );
+}
+
+#[tokio::test]
+async fn how_a_schedule_fared_is_a_table_with_its_slowest_tool_first() {
+    let tool = |name: &str, calls: u64, us: u64| {
+        json!({ "tool": name, "calls": calls, "ok": calls - 1, "failed": { "timeout": 1 }, "p50_us": us / 2,
+            "slowest_us": us, "slowest_in": TURN })
+    };
+    let turns = json!({ "turns": 4, "ok": 4, "failed": {}, "p50_us": 2_000_000, "slowest_us": 5_100_000, "slowest_in": TURN });
+    let body = json!({ "since_ms": null, "turns": turns, "more": true,
+        "tools": [tool("weather_query", 4, 5_000_000), tool("order_query", 4, 40_000)] });
+    let remote = answering("/v1/stats", 200, body).await;
+    let folder = Folder::new();
+    let filter = crate::cli::StatsFilter { schedule: Some(Some("a1b2c3d4".parse().unwrap())), since: None };
+    folder.check(&stats(&folder.config(), &filter, &remote).await, expect![[r#""#]]);
+    let nothing = answering("/v1/stats", 200, json!({ "turns": null, "tools": [] })).await;
+    let said = stats(&folder.config(), &filter, &nothing).await;
+    assert_eq!(said.text, "no schedule had a turn in that time");
 }
 
 #[tokio::test]
