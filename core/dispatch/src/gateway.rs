@@ -36,6 +36,7 @@ use crate::{
     model::Model,
     pairing::{self, NotPaired, Paired, Pairing, Pairings},
     planner::{Commands, Planner},
+    probing,
     reason::{Reasoner, Spending, Spent},
     recovery::{self, Fences},
     running::{Running, Told},
@@ -193,6 +194,7 @@ impl Gateway {
             self.owners.spawn(flusher.run(self.inner.left.clone()));
             self.owners.spawn(recovery::hold(self.inner.clone()));
             self.owners.spawn(approval::keep_time(self.inner.clone()));
+            self.owners.spawn(probing::keep(self.inner.clone()));
         }
     }
 

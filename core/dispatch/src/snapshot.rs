@@ -160,7 +160,7 @@ fn menu(tools: &[Arc<Tool>]) -> Menu {
     });
     let tools = tools.iter().map(|tool| MenuItem {
         name: tool.name.to_string(),
-        description: tool.spec.description.clone(),
+        description: tool.description().to_owned(),
         toolset: Arc::from(&*tool.spec.toolset),
         parameters: Arc::new(tool.spec.parameters.clone()),
     });

@@ -5,6 +5,7 @@
 //! call. No HTTP, no chat, no store.
 
 pub mod args;
+pub mod availability;
 pub mod budget;
 pub mod endpoint;
 pub mod guard;
@@ -12,16 +13,18 @@ pub mod permitted;
 pub mod registry;
 pub mod resources;
 pub mod schema;
+pub mod select;
 pub mod spec;
 #[cfg(test)]
 mod testing;
 pub mod tool;
 pub mod watch;
 
+pub use availability::Probe;
 pub use endpoint::{Build, Cx, Endpoint, Fault, Host, Notes, Output, ToolFailure};
 pub use guard::{Guard, Report, RunCx, run};
 pub use permitted::Permitted;
-pub use registry::{Loaded, Quarantine, Registry, Snapshot};
+pub use registry::{Examined, Loaded, Quarantine, Registry, Snapshot, Stage, Standing, lifecycle};
 pub use resources::{Claim, Resources};
 pub use schema::{Prepared, Schema};
 pub use spec::Spec;

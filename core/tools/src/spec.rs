@@ -21,6 +21,8 @@ use fields::Diagnosis;
 #[derive(Debug, Default)]
 pub struct Parsed {
     pub specs: Vec<Spec>,
+    /// What each of them was read from.
+    pub texts: Vec<String>,
     pub errors: Vec<Finding>,
     pub warnings: Vec<Finding>,
     /// The documents that are no tool.
@@ -64,6 +66,7 @@ pub fn parse(file: &str, text: &str) -> Parsed {
                 lint::spec(&spec, &mut found);
                 parsed.warnings.append(&mut found.warnings);
                 parsed.specs.push(spec);
+                parsed.texts.push(document.text);
             }
             Some(spec) => {
                 // Its schemas are compiled for their errors alone, so that all are said at once.

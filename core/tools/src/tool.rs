@@ -6,8 +6,10 @@ use contract::{Digest, Failure};
 use serde_json::{Value, json};
 
 use crate::{
+    availability::{Availability, Probe},
     endpoint::Endpoint,
     guard::Guard,
+    registry::Standing,
     resources,
     schema::{Prepared, Schema},
     spec::Spec,
@@ -18,28 +20,59 @@ pub struct Tool {
     pub name: Arc<str>,
     pub spec: Arc<Spec>,
     pub digest: Digest,
-    pub schema: Schema,
-    pub returns: Option<Schema>,
+    pub schema: Arc<Schema>,
+    pub returns: Option<Arc<Schema>>,
     pub endpoint: Arc<dyn Endpoint>,
     /// Shared with the versions before and after this one while its numbers stay the same.
     pub guard: Arc<Guard>,
+    /// Whether it is offered, and what the store says of it.
+    pub standing: Standing,
+    /// What is asked in the background, where the spec has a `check`.
+    pub probe: Option<Arc<dyn Probe>>,
+    pub availability: Arc<Availability>,
     described: Arc<Value>,
 }
 
 impl Tool {
     pub(crate) fn new(
         spec: Arc<Spec>,
-        schema: Schema,
-        returns: Option<Schema>,
+        (schema, returns): (Arc<Schema>, Option<Arc<Schema>>),
         endpoint: Arc<dyn Endpoint>,
         guard: Arc<Guard>,
+        standing: Standing,
     ) -> Self {
         let described = Arc::new(json!({
             "name": &*spec.name,
-            "description": description(&spec),
+            "description": description(&spec, &standing),
             "parameters": spec.parameters,
         }));
-        Self { name: spec.name.clone(), digest: spec.digest(), spec, schema, returns, endpoint, guard, described }
+        let (name, digest) = (spec.name.clone(), spec.digest());
+        Self {
+            name,
+            digest,
+            spec,
+            schema,
+            returns,
+            endpoint,
+            guard,
+            standing,
+            probe: None,
+            availability: Arc::default(),
+            described,
+        }
+    }
+
+    /// With a probe, and what is known by it.
+    #[must_use]
+    pub(crate) fn probed(self, probe: Option<Arc<dyn Probe>>, availability: Arc<Availability>) -> Self {
+        Self { probe, availability, ..self }
+    }
+
+    /// The same tool where it stands now; with what it remembers and counts.
+    pub(crate) fn standing_so(&self, standing: Standing) -> Self {
+        let schemas = (self.schema.clone(), self.returns.clone());
+        Self::new(self.spec.clone(), schemas, self.endpoint.clone(), self.guard.clone(), standing)
+            .probed(self.probe.clone(), self.availability.clone())
     }
 
     /// Coerces and validates; all problems at once, with how the tool is called.
@@ -52,7 +85,11 @@ impl Tool {
     /// Why it cannot be used at present; nothing when it can. Reads the environment, no file, no network.
     pub fn unavailable(&self) -> Option<String> {
         let is_unset = |name: &&String| std::env::var_os(name).is_none_or(|value| value.is_empty());
-        self.spec.requires_env.iter().find(is_unset).map(|name| format!("the environment variable '{name}' is not set"))
+        let unset = self.spec.requires_env.iter().find(is_unset);
+        unset.map(|name| format!("the environment variable '{name}' is not set")).or_else(|| {
+            let why = self.probe.as_ref().and_then(|_| self.availability.failing())?;
+            Some(format!("its 'check' says: {why}"))
+        })
     }
 
     pub fn is_repeatable(&self) -> bool {
@@ -62,6 +99,11 @@ impl Tool {
     /// `/order_query order_id [status=pending|paid]`.
     pub fn usage(&self) -> String {
         self.schema.usage(&self.name)
+    }
+
+    /// What it is for, with a word on its end of life.
+    pub fn description(&self) -> &str {
+        self.described["description"].as_str().unwrap_or_default()
     }
 
     /// `{name, description, parameters}` as a model gets it.
@@ -81,8 +123,9 @@ impl Tool {
 }
 
 /// With a word on its end of life, which a model has to know of before it calls.
-fn description(spec: &Spec) -> String {
-    match spec.deprecated.as_deref() {
+fn description(spec: &Spec, standing: &Standing) -> String {
+    let by_operator = standing.deprecated.as_ref().map(|mark| mark.why.as_str());
+    match by_operator.filter(|why| !why.is_empty()).or(spec.deprecated.as_deref()).or(by_operator) {
         None => spec.description.clone(),
         Some("") => format!("{} (deprecated)", spec.description),
         Some(message) => format!("{} (deprecated: {message})", spec.description),

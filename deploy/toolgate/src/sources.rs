@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use contract::records::Shelf;
 use policies::{Compiled, Policies, Source};
 use tools::Registry;
 
@@ -52,8 +53,13 @@ impl Origins {
 
     /// Reads everything. Reads files: not for a runtime's thread.
     pub fn load(&self, registry: &Registry) -> Sources {
+        self.load_with(registry, &Shelf::default())
+    }
+
+    /// The same, with what the store has.
+    pub fn load_with(&self, registry: &Registry, shelf: &Shelf) -> Sources {
         let brought: Vec<_> = self.brought.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        let loaded = registry.load_with(&self.tools, &brought);
+        let loaded = registry.load_all(&self.tools, &brought, shelf);
         let mut sources = Sources {
             tools: loaded.snapshot,
             policies: None,
@@ -100,9 +106,9 @@ impl Sources {
     /// name it.
     pub fn compile(&mut self, policies: Arc<Policies>) {
         let facts = self.tools.facts();
-        let compiled = match self.tools.quarantined().is_empty() {
-            true => policies.compile(&facts),
-            false => policies.compile_with_quarantine(&facts, &out_of_order(&self.tools)),
+        let compiled = match out_of_order(&self.tools) {
+            none if none.is_empty() => policies.compile(&facts),
+            some => policies.compile_with_quarantine(&facts, &some),
         };
         match compiled {
             Ok((compiled, warnings)) => {
@@ -115,10 +121,11 @@ impl Sources {
     }
 }
 
-/// What quarantined tools may be called in rules: one whose name cannot be read goes by its file's.
+/// What quarantined and removed tools may be called in rules: one whose name cannot be read goes by its file's.
 fn out_of_order(tools: &tools::Snapshot) -> Vec<&str> {
     let stem = |file| Path::new(file).file_stem().and_then(|stem| stem.to_str());
-    tools.quarantined().iter().flat_map(|tool| [Some(tool.name.as_str()), stem(&tool.file)]).flatten().collect()
+    let quarantined = tools.quarantined().iter().flat_map(|tool| [Some(tool.name.as_str()), stem(&tool.file)]).flatten();
+    quarantined.chain(tools.removed().iter().map(String::as_str)).collect()
 }
 
 #[cfg(test)]

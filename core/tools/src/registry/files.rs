@@ -5,6 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use contract::records::{Shelf, StoredTool};
+
+use super::standing;
 use crate::spec::FILE_MAX;
 
 /// A text with specs in it, or why it could not be read.
@@ -12,6 +15,14 @@ pub struct Source {
     /// What messages call it.
     pub label: String,
     pub text: Result<String, String>,
+}
+
+/// What the store has to be read, in the order of names.
+pub fn stored(shelf: &Shelf) -> Vec<Source> {
+    let source = |tool: &StoredTool| {
+        Some(Source { label: standing::label(&tool.name), text: Ok(standing::text_of(tool)?.to_owned()) })
+    };
+    shelf.tools.iter().filter_map(source).collect()
 }
 
 pub fn natives(natives: &[(&str, &str)]) -> Vec<Source> {

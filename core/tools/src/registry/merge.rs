@@ -11,6 +11,7 @@ use contract::Finding;
 use super::{
     files::Source,
     snapshot::{Quarantine, Snapshot},
+    standing::label,
 };
 use crate::{
     spec::{self, Refused, Spec},
@@ -76,7 +77,8 @@ impl Offer {
         self.refused.push(Refusal { name: None, error, loses: Loses::File });
     }
 
-    /// The first owner of a name stays, also over reloads, unless a newcomer says `override: true`.
+    /// The first owner of a name stays, also over reloads, unless a newcomer says `override: true`. The store is the
+    /// first: it takes no name that a file has.
     fn choose(&mut self, specs: Vec<Spec>, last: &Snapshot) {
         let mut order: Vec<Arc<str>> = Vec::new();
         let mut by_name: HashMap<Arc<str>, Vec<Spec>> = HashMap::new();
@@ -90,7 +92,11 @@ impl Offer {
         for name in order {
             let Some(mut same) = by_name.remove(&name) else { continue };
             let owner = last.get(&name).map(|tool| tool.spec.source().0.to_owned());
-            same.sort_by_key(|spec| (spec.overrides, owner.as_deref() != Some(spec.source().0)));
+            let label = label(&name);
+            same.sort_by_key(|spec| {
+                let file = spec.source().0;
+                (spec.overrides, file != label, owner.as_deref() != Some(file))
+            });
             let mut same = same.into_iter();
             let Some(first) = same.next() else { continue };
             let chosen = same.fold(first, |owner, newcomer| self.settle(owner, newcomer));
@@ -100,14 +106,19 @@ impl Offer {
 
     fn settle(&mut self, owner: Spec, newcomer: Spec) -> Spec {
         let (file, line) = owner.source();
-        if newcomer.overrides {
+        // Of two that want to replace each other neither would stay.
+        if newcomer.overrides && !owner.overrides {
             let (by, by_line) = newcomer.source();
             let message = format!("'{}' is replaced by {by}:{by_line}, which says 'override: true'", owner.name);
             self.warnings.push(owner.error_at("name", message));
             return newcomer;
         }
         let message = format!("'{}' has an owner already: {file}:{line}", owner.name);
-        let error = newcomer.error_at("name", message).hint("choose another name, or say 'override: true'");
+        let hint = match newcomer.overrides {
+            true => "both say 'override: true'; only one of them can",
+            false => "choose another name, or say 'override: true'",
+        };
+        let error = newcomer.error_at("name", message).hint(hint);
         self.errors.push(error.clone());
         self.refused.push(Refusal { name: Some(owner.name.to_string()), error, loses: Loses::Nothing });
         owner

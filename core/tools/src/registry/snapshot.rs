@@ -5,10 +5,7 @@ use std::{sync::Arc, time::SystemTime};
 use contract::text;
 use policies::{ToolFacts, ToolSet};
 
-use crate::{
-    spec::{EndpointSpec, Publish},
-    tool::Tool,
-};
+use crate::{spec::EndpointSpec, tool::Tool};
 
 /// Pipelines within pipelines that are looked into; they may name each other.
 const PIPELINES_MAX: u32 = 4;
@@ -19,6 +16,8 @@ pub struct Snapshot {
     pub loaded_at: SystemTime,
     tools: Vec<Arc<Tool>>,
     quarantined: Vec<Quarantine>,
+    /// Names of the store under which nothing is offered any more.
+    removed: Vec<String>,
 }
 
 /// A tool that is not offered, or not in its newest form.
@@ -35,19 +34,30 @@ pub struct Quarantine {
 
 impl Default for Snapshot {
     fn default() -> Self {
-        Self { generation: 0, loaded_at: SystemTime::now(), tools: Vec::new(), quarantined: Vec::new() }
+        Self {
+            generation: 0,
+            loaded_at: SystemTime::now(),
+            tools: Vec::new(),
+            quarantined: Vec::new(),
+            removed: Vec::new(),
+        }
     }
 }
 
 impl Snapshot {
     /// The next one, or the last when nothing changed. `tools` are sorted by name.
-    pub(super) fn following(last: &Arc<Self>, tools: Vec<Arc<Tool>>, quarantined: Vec<Quarantine>) -> Arc<Self> {
+    pub(super) fn following(
+        last: &Arc<Self>,
+        tools: Vec<Arc<Tool>>,
+        quarantined: Vec<Quarantine>,
+        removed: Vec<String>,
+    ) -> Arc<Self> {
         let same_tools =
             tools.len() == last.tools.len() && tools.iter().zip(&last.tools).all(|(new, old)| Arc::ptr_eq(new, old));
-        if last.generation > 0 && same_tools && quarantined == last.quarantined {
+        if last.generation > 0 && same_tools && quarantined == last.quarantined && removed == last.removed {
             return last.clone();
         }
-        Arc::new(Self { generation: last.generation + 1, loaded_at: SystemTime::now(), tools, quarantined })
+        Arc::new(Self { generation: last.generation + 1, loaded_at: SystemTime::now(), tools, quarantined, removed })
     }
 
     /// Sorted by name.
@@ -86,7 +96,7 @@ impl Snapshot {
             toolset: tool.spec.toolset.clone(),
             labels: tool.spec.permissions.clone(),
             platforms: tool.spec.platforms.clone(),
-            published: tool.spec.publish == Publish::Auto,
+            published: tool.standing.state.is_offered(),
             available: tool.unavailable().is_none(),
         };
         self.tools.iter().map(facts).collect()
@@ -95,6 +105,11 @@ impl Snapshot {
     /// What is not offered, or only in an older form; sorted by name.
     pub fn quarantined(&self) -> &[Quarantine] {
         &self.quarantined
+    }
+
+    /// Names that a tool of the store had: what rules say of them is no slip.
+    pub fn removed(&self) -> &[String] {
+        &self.removed
     }
 
     /// At most three names of the view that may have been meant, the likeliest first. None is ever run in its stead.

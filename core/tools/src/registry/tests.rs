@@ -13,6 +13,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::{Output, testing::Acts};
 
+mod stored;
+
 /// A folder of spec files, and the registry that reads it.
 struct Desk {
     folder: TempDir,
@@ -233,14 +235,13 @@ fn what_this_version_cannot_run_is_not_offered() {
     );
     desk.check(expect![[r#"
         generation 1
+        tool remote a.yaml:1: 
         out fetches a.yaml:16: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
         out lost a.yaml:13: no native tool is called 'nobody'
-        out remote a.yaml:2: endpoints of type mcp are not active in this version
         out secret a.yaml:10: credentials are not active in this version, and without its credential the tool is not published
         out shell a.yaml:5: endpoints of type command are not active in this version
         error a.yaml:13:27: no native tool is called 'nobody'
         error a.yaml:16:34: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
-        warning a.yaml:2:13: endpoints of type mcp are not active in this version
         warning a.yaml:5:13: endpoints of type command are not active in this version
         warning a.yaml:10:3: credentials are not active in this version, and without its credential the tool is not published
     "#]]);

@@ -2,6 +2,11 @@
 
 use std::{net::SocketAddr, path::Path};
 
+use contract::{
+    Address, Caller, Origin, Platform, Sender,
+    records::{Missed, Person, ScheduleQuery},
+};
+use dispatch::{Gateway, NewSchedule};
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +61,7 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
         .await
         .map_err(|e| Ended::Failed(format!("the simulators cannot start: {e}")))?;
     everybody_is_in_the_group(&sim);
+    let digest = daily_digest(&sim);
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
     let mut running =
@@ -72,6 +78,9 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
         })
         .await?;
     running.start();
+    if let Some(digest) = digest {
+        made_once(&running.gateway, digest).await;
+    }
     let places = Places {
         gateway: web.url.clone(),
         simulators: sim.url.clone(),
@@ -124,6 +133,51 @@ fn everybody_is_in_the_group(sim: &sim::Running) {
     ];
     for error in made.into_iter().flatten() {
         tracing::warn!(error, "nobody is in a group yet");
+    }
+}
+
+/// What *you* on Telegram would like to read in Slack every morning; so that there is a schedule to look at and to run.
+fn daily_digest(sim: &sim::Running) -> Option<NewSchedule> {
+    let you = sim::telegram::Conversation { name: "dm:you".into(), ..Default::default() };
+    let group = sim::slack::Conversation { name: "general".into(), ..Default::default() };
+    let you = sim.sim.telegram.conversation(&you).ok()?.to_string();
+    let group = sim.sim.slack.conversation(&group).ok()?;
+    let main = crate::config::platforms::MAIN;
+    let owner = Caller {
+        platform: Platform::Telegram,
+        account: main.into(),
+        tenant: "default".into(),
+        space: None,
+        conversation: you.clone(),
+        thread: None,
+        sender: Sender { id: you, name: "you".into() },
+        roles: Vec::new(),
+        origin: Origin::Schedule,
+    };
+    Some(NewSchedule {
+        owner,
+        direct: true,
+        locale: Some("en".into()),
+        name: "daily digest".into(),
+        say: "/daily_digest Berlin".into(),
+        when: "every weekday at 8:00".into(),
+        zone: Some("Europe/Berlin".into()),
+        missed: Missed::Skip,
+        to: Some(Address::new(Platform::Slack, main, group)),
+        by_operator: true,
+    })
+}
+
+/// A store that outlives the demo has it already at the next start.
+async fn made_once(gateway: &Gateway, wished: NewSchedule) {
+    let query = ScheduleQuery { owner: Some(Person::of(&wished.owner)), ..ScheduleQuery::default() };
+    match gateway.schedules(&query).await {
+        Ok(there) if there.iter().any(|schedule| schedule.name == wished.name) => return,
+        Ok(_) => {}
+        Err(down) => return tracing::warn!(%down, "the demo's schedule is not made"),
+    }
+    if let Err(failure) = gateway.schedule_add(wished).await {
+        tracing::warn!(say = failure.say.as_str(), "the demo's schedule is not made");
     }
 }
 
@@ -185,7 +239,8 @@ fn say(options: &Options, places: &Places) {
         false => format!(" --gateway {}", places.gateway),
     };
     println!("    toolgate trace list{gateway}");
-    println!("    toolgate trace show REF{gateway}\n");
+    println!("    toolgate trace show REF{gateway}");
+    println!("    toolgate schedule list{gateway}\n");
     println!("Ctrl+C ends it; nothing is left behind.");
 }
 

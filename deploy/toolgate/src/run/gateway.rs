@@ -17,6 +17,7 @@ use crate::{
     run::{
         Ended,
         adapters::{Account, Adapter, say_stopped},
+        keeper::Keeper,
         loader::{Loader, report},
     },
     sources::Origins,
@@ -27,6 +28,7 @@ pub struct Running {
     pub gateway: Gateway,
     pub stores: Stores,
     loader: Arc<Loader>,
+    keeper: Arc<Keeper>,
     connected: Vec<Adapter>,
     adapters: TaskTracker,
     /// Ends adapters and HTTP.
@@ -116,6 +118,8 @@ pub async fn open(
     models: Option<Arc<Chain>>,
 ) -> Result<Running, Ended> {
     let loader = Arc::new(Loader::new(origins, Endpoints::new()));
+    let read = loader.read_shelf(&*stores.registry).await;
+    read.map_err(|down| Ended::Again(format!("the tools of the store cannot be read: {down}")))?;
     let first = loader.clone();
     let loaded = tokio::task::spawn_blocking(move || first.load()).await;
     let (snapshot, findings) = loaded.map_err(|e| Ended::Failed(format!("tools and policies cannot be read: {e}")))?;
@@ -129,10 +133,13 @@ pub async fn open(
         models.tell(gateway.health());
     }
     report(&findings, &gateway.health());
+    let keeper = Arc::new(Keeper::new(loader.clone(), stores.registry.clone()));
+    gateway.keeps_tools(keeper.clone());
     Ok(Running {
         gateway,
         stores,
         loader,
+        keeper,
         connected: Vec::new(),
         adapters: TaskTracker::new(),
         intake: CancellationToken::new(),
@@ -176,6 +183,13 @@ impl Running {
     /// Starts the gateway and the adapters.
     pub fn start(&self) {
         self.gateway.start();
+        let (follow, over) = (self.keeper.clone().follow(self.gateway.clone()), self.intake.clone());
+        self.adapters.spawn(async move {
+            tokio::select! {
+                () = follow => {}
+                () = over.cancelled() => {}
+            }
+        });
         for adapter in &self.connected {
             adapter.begins(&self.gateway.health());
             let (core, shutdown) = (self.gateway.core(), self.intake.clone());

@@ -1,11 +1,15 @@
-//! Files become snapshots: tool specs and policies, read together, swapped together.
+//! Files and what the store has become snapshots: tool specs and policies, read together, swapped together.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
-use contract::seams::{Condition, Health};
+use contract::{
+    StoreDown,
+    records::{self, Shelf},
+    seams::{Condition, Health},
+};
 use dispatch::{Gateway, Snapshot};
 use endpoints::Endpoints;
 use policies::Policies;
@@ -24,6 +28,10 @@ pub struct Loader {
     generation: AtomicU64,
     /// The last policies that were good.
     last_good: Mutex<Option<Arc<Policies>>>,
+    /// What the store had when it was last read.
+    shelf: Mutex<Arc<Shelf>>,
+    /// One at a time, so that no older snapshot replaces a newer one.
+    reloading: Mutex<()>,
 }
 
 /// What a load found, besides a snapshot.
@@ -39,13 +47,36 @@ impl Loader {
             registry: Registry::new(Arc::new(endpoints)),
             generation: AtomicU64::new(0),
             last_good: Mutex::default(),
+            shelf: Mutex::default(),
+            reloading: Mutex::default(),
         }
+    }
+
+    /// Reads what the store has of tools; the generation of that. While the store is away, what it had counts.
+    pub async fn read_shelf(&self, stored: &dyn records::Registry) -> Result<u64, StoreDown> {
+        let new = stored.shelf().await?;
+        let generation = new.generation;
+        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read by two at once, the older may come last.
+        if generation >= shelf.generation {
+            *shelf = Arc::new(new);
+        }
+        Ok(generation)
+    }
+
+    pub fn shelf(&self) -> Arc<Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The tools as they were last loaded, and how new ones are looked at.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Reads everything. No snapshot when the policies are bad and none were good before. Reads files: not for a
     /// runtime's thread.
     pub fn load(&self) -> (Option<Snapshot>, Findings) {
-        let mut sources = self.origins.load(&self.registry);
+        let mut sources = self.origins.load_with(&self.registry, &self.shelf());
         let mut last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
         match (&sources.compiled, last_good.clone()) {
             (Some(_), _) => *last_good = sources.policies.clone(),
@@ -62,6 +93,7 @@ impl Loader {
 
     /// Reads again and swaps; what is bad keeps its last good version and is said wherever an operator looks.
     pub fn reload(&self, gateway: &Gateway) {
+        let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let (snapshot, findings) = self.load();
         report(&findings, &gateway.health());
         if let Some(snapshot) = snapshot {

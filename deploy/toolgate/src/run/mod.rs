@@ -1,6 +1,6 @@
 //! What runs: the gateway put together from a configuration, and the commands that keep it running.
 //!
-//! Reading order: [`loader`] turns files into snapshots; [`adapters`] are the chat accounts;
+//! Reading order: [`loader`] turns files into snapshots; [`keeper`] changes the tools of the store; [`adapters`] are the chat accounts;
 //! [`gateway`] puts stores, snapshot and adapters together;
 //! [`up`], [`demo`] and [`chat`] are the commands.
 
@@ -9,6 +9,7 @@ pub mod chat;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod gateway;
+pub mod keeper;
 pub mod loader;
 pub mod up;
 
