@@ -2,6 +2,8 @@
 //!
 //! It knows the words of the gateway alone, so that the tests of an adapter build without the gateway.
 
+pub mod service;
+
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{

@@ -21,6 +21,9 @@ const SUMMARY: usize = 300;
 /// Longer waits than this are not believed.
 const LONGEST_WAIT: Duration = Duration::from_secs(7 * 24 * 3_600);
 
+/// What HTTP/2 calls a request that the service has not looked at.
+const NOT_BEGUN: &str = "refused stream before processing";
+
 /// How to understand the answers of one tool.
 #[derive(Debug)]
 pub struct Reader {
@@ -73,8 +76,11 @@ impl Reader {
             Some(value) => Ok(value),
             None if self.wants_json => {
                 let cause = format!("not JSON ({}): {}", contract::text::one_line(&kind, 60), self.summary(text));
-                Err(ToolFailure::new(Fault::Broken, format!("'{}' answered something that is not readable", self.tool))
-                    .cause(Private::new(cause)))
+                Err(ToolFailure::new(
+                    Fault::Unusable,
+                    format!("'{}' answered something that is not readable", self.tool),
+                )
+                .cause(Private::new(cause)))
             }
             None => Ok(Value::String(text.to_owned())),
         }
@@ -103,7 +109,7 @@ impl Reader {
                 ToolFailure::new(Fault::RateLimited, format!("'{tool}' is asked too often{when}"))
             }
             300..=399 => ToolFailure::new(
-                Fault::Broken,
+                Fault::Unusable,
                 format!("'{tool}' answered with a redirect, which is not followed ({code})"),
             ),
             400 | 422 => refused("it does not accept these values"),
@@ -121,7 +127,9 @@ impl Reader {
                 ToolFailure::new(Fault::Failed, format!("'{tool}' is not available at the moment ({code}){when}"))
             }
             500..=599 => ToolFailure::new(Fault::Failed, format!("'{tool}' failed on its own side ({code})")),
-            _ => ToolFailure::new(Fault::Broken, format!("'{tool}' answered in a way that is not understood ({code})")),
+            _ => {
+                ToolFailure::new(Fault::Unusable, format!("'{tool}' answered in a way that is not understood ({code})"))
+            }
         }
     }
 
@@ -131,14 +139,14 @@ impl Reader {
 
     fn no_text(&self, kind: &str, size: usize) -> ToolFailure {
         let cause = format!("{size} bytes of {} are no text", contract::text::one_line(kind, 60));
-        ToolFailure::new(Fault::Broken, format!("'{}' answered with a file or an image, not with text", self.tool))
+        ToolFailure::new(Fault::Unusable, format!("'{}' answered with a file or an image, not with text", self.tool))
             .hint("such answers cannot be shown yet; an operator can look at the reference")
             .cause(Private::new(cause))
     }
 
     fn too_long(&self) -> ToolFailure {
         let say = format!("'{}' answered more than {} MiB", self.tool, MOST >> 20);
-        ToolFailure::new(Fault::Broken, say).hint("ask for less at once")
+        ToolFailure::new(Fault::Unusable, say).hint("ask for less at once")
     }
 
     /// A request that did not come to its end.
@@ -154,8 +162,10 @@ impl Reader {
         if error.is_timeout() {
             return ToolFailure::new(Fault::Timeout, format!("'{tool}' did not answer in time")).cause(cause);
         }
-        ToolFailure::new(Fault::Broken, format!("the connection to '{tool}' broke before its answer was complete"))
-            .cause(cause)
+        let is_refused = cause.for_operator().contains(NOT_BEGUN);
+        let failure =
+            ToolFailure::new(Fault::Broken, format!("the connection to '{tool}' broke before its answer was complete"));
+        if is_refused { failure.effect(Effect::None).cause(cause) } else { failure.cause(cause) }
     }
 }
 
