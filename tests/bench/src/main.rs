@@ -4,6 +4,7 @@
 
 mod calls;
 mod figures;
+mod guard;
 mod hooks;
 mod http;
 mod idle;
@@ -42,6 +43,9 @@ fn main() {
     }
     if wants("http") {
         runtime.block_on(http::run());
+    }
+    if wants("guard") {
+        runtime.block_on(guard::run());
     }
     if wants("turns") {
         runtime.block_on(turns::run());

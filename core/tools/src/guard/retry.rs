@@ -58,11 +58,11 @@ pub fn again(end: &End, effect: Effect) -> Again {
     }
 }
 
-/// What the end says of the service; `is_own_time` when it was the tool's own time that ran out and not the turn's.
-pub fn verdict(end: &End, is_own_time: bool) -> Verdict {
+/// What the end says of the service; `is_fair` when it had the time to answer.
+pub fn verdict(end: &End, is_fair: bool) -> Verdict {
     match end {
         End::Done(_) | End::Job => Verdict::Well,
-        End::Late if is_own_time => Verdict::Failed,
+        End::Late if is_fair => Verdict::Failed,
         End::Late | End::Cancelled | End::Panicked(_) => Verdict::Neither,
         End::Failed(failure) => match failure.fault() {
             Some(Fault::Unreachable | Fault::Failed | Fault::Timeout | Fault::Broken) => Verdict::Failed,

@@ -109,6 +109,9 @@ impl Tries<'_> {
             service.called();
         }
         let notes = Notes::default();
+        // Who had little time because the call waited, or because its turn ends, says nothing of the service.
+        let time = until.saturating_duration_since(Instant::now());
+        let is_fair = time >= self.times.attempt / 2 && !self.times.is_turns_end(until);
         let number = self.so_far.attempts;
         let end = Attempt { call: self.call, cx: self.cx, notes: &notes, number, until }.run().await;
         let mut seen = notes.take();
@@ -118,7 +121,7 @@ impl Tries<'_> {
         }
         self.so_far.seen = seen;
         if let Some(lease) = lease {
-            self.tell(lease, retry::verdict(&end, !self.times.is_turns_end(until)));
+            self.tell(lease, retry::verdict(&end, is_fair));
         }
         end
     }

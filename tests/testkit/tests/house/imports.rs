@@ -63,6 +63,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "web",
             "sim",
             "conformance",
+            "fake",
             "testkit",
             "words",
         ],

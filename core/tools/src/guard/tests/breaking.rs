@@ -246,3 +246,24 @@ async fn an_open_breaker_says_that_nothing_happened() {
     assert_eq!((failure.effect, failure.is_retryable(false)), (Effect::None, true));
     assert_eq!(failure.for_model(false)["error"]["retry_after_ms"], 10_000);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waited_until_little_time_was_left_says_nothing_of_the_service() {
+    let keys = "execution: { timeout: 4500ms, concurrency_limit: 1, \
+                circuit_breaker: { failure_threshold: 1, cooldown: 10s } }";
+    let (world, asks) = service(keys, &["slow"]);
+    let reports = join_all((0..6).map(|_| world.run("t", json!({})))).await;
+    assert_eq!(reports.iter().filter(|report| report.result.is_ok()).count(), 4);
+    assert_eq!(world.snapshot.get("t").unwrap().guard.open_for(), None);
+    assert!(asks.count() >= 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_breaker_has_the_usual_numbers() {
+    let (world, asks) = service("execution: { circuit_breaker: {} }", &["500"]);
+    for _ in 0..10 {
+        world.run("t", json!({})).await;
+    }
+    assert_eq!(asks.count(), 5);
+    assert_eq!(world.snapshot.get("t").unwrap().guard.open_for(), Some(Duration::from_secs(30)));
+}
