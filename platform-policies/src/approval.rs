@@ -118,6 +118,13 @@ impl Compiled {
         Approvers { lists: stated.map(|stated| stated.who.as_slice()).collect() }
     }
 
+    /// Whether the rules of a place say that schedules of somebody elsewhere may be answered there; each layer that
+    /// speaks has to name them, and one has to speak.
+    pub fn takes_schedules_of(&self, there: &Caller, owner: &Caller) -> bool {
+        let stated = self.rules(there).filter_map(|rule| rule.block.schedules.as_ref());
+        Approvers { lists: stated.map(|stated| stated.who.as_slice()).collect() }.include(owner)
+    }
+
     /// How calls of this caller are asked for: the least time, two when any layer says so, where the narrowest that
     /// speaks has it.
     pub fn asks_how(&self, caller: &Caller) -> Manner {

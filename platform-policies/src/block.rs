@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The keys that [`read`] understands.
-pub(crate) const KEYS: [&str; 13] = [
+pub(crate) const KEYS: [&str; 14] = [
     "toolsets",
     "tools",
     "permissions",
@@ -32,6 +32,7 @@ pub(crate) const KEYS: [&str; 13] = [
     "replies",
     "sessions",
     "while_busy",
+    "schedules",
     "prompt",
 ];
 
@@ -57,6 +58,7 @@ pub(crate) fn read(
             "limits" => block.limits = limits(reader, layer, tree),
             "gating" => block.gating = gating(reader, names, tree),
             "replies" => block.replies = replies(reader, tree),
+            "schedules" => block.schedules = schedules(reader, names, tree),
             "sessions" => block.sessions = reader.word(tree, "sessions", &SESSIONS),
             "while_busy" => block.while_busy = reader.word(tree, "while_busy", &WHILE_BUSY),
             "prompt" => block.prompt = prompt::read(reader, tree),
@@ -175,6 +177,14 @@ fn approvers(reader: &mut Reader, names: &Names, tree: &Node) -> SomeApprovers {
         approvers.deliver = Some(places);
     }
     approvers
+}
+
+/// Whose schedules, made elsewhere, may be answered here.
+fn schedules(reader: &mut Reader, names: &Names, tree: &Node) -> Option<Stated> {
+    let fields = reader.fields(tree, "schedules", &["from"]);
+    let (_, list) = fields.first()?;
+    let who = names.list(reader, list, "schedules.from", Takes::People);
+    Some(Stated { who, whom: as_written(list) })
 }
 
 fn deliver(given: &str) -> Option<Deliver> {

@@ -41,6 +41,17 @@ impl Permit {
         need(&self.asking, args)
     }
 
+    /// For a call that two places have to allow: what its children may do is what both do, and what either asks is asked.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.rights.set = other.rights.narrow(self.rights.set.clone(), &self.rights.names);
+        self.asking.extend(other.asking);
+        if other.tool != self.tool {
+            self.rights.set = ToolSet::none(self.rights.names.len());
+        }
+        self
+    }
+
     /// For exactly what people said yes to. A state that is no yes changes nothing.
     #[must_use]
     pub fn approved(mut self, by: &Approval) -> Self {

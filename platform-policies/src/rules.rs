@@ -130,6 +130,8 @@ pub(crate) struct Block {
     pub replies: SomeReplies,
     pub sessions: Option<Sessions>,
     pub while_busy: Option<WhileBusy>,
+    /// Whose schedules, made elsewhere, may be answered here.
+    pub schedules: Option<Stated>,
     /// What a language model is told of itself.
     pub prompt: Option<std::sync::Arc<str>>,
 }
@@ -151,6 +153,7 @@ impl Block {
             replies: SomeReplies::default(),
             sessions: None,
             while_busy: None,
+            schedules: None,
             prompt: None,
         }
     }

@@ -72,6 +72,7 @@ codes! {
     ApprovalExpired "approval.expired" Permission "nobody answered in time";
     ApprovalUnavailable "approval.unavailable" Permission "the call needs an approval that cannot be had here";
     LimitReached "limit.reached" Permission "a limit of calls or depth set by policy was reached";
+    ScheduleDenied "schedule.denied" Permission "the owner of a schedule lost a right to it: in their own place, or where its answers go";
     ClientUnknown "client.unknown" Permission "the HTTP client showed no valid token";
     Timeout "timeout" Execution "no answer within the time limit";
     Upstream4xx "upstream.4xx" Execution "the service refused the request";

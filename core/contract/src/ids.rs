@@ -162,6 +162,14 @@ impl SessionKey {
         &self.0
     }
 
+    /// The place that the key stands for, as far as it names one.
+    pub fn address(&self) -> Option<Address> {
+        let parts: Vec<&str> = self.0.split('/').collect();
+        let [platform, account, space, conversation, thread] = parts.as_slice() else { return None };
+        let place = Address::new(platform.parse().ok()?, part_of(account)?, part_of(conversation)?);
+        Some(Address { space: part_of(space), thread: part_of(thread), ..place })
+    }
+
     /// Sixteen bytes that stand for the key where its text must not appear (a brace would move a cluster slot).
     pub fn hash(&self) -> [u8; 16] {
         crate::digest::short(self.0.as_bytes())
@@ -272,6 +280,22 @@ fn push_part(key: &mut String, part: Option<&str>) {
     }
 }
 
+/// What [`push_part`] wrote.
+fn part_of(part: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = part.strip_prefix('=')?.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// Names one delivery of a turn (`turn.n`); 0 is the turn's own reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeliveryKey {
@@ -340,6 +364,7 @@ mod tests {
             let ka = SessionKey::of(&address(a.0.clone(), a.1.clone(), a.2.clone()));
             let kb = SessionKey::of(&address(b.0.clone(), b.1.clone(), b.2.clone()));
             prop_assert_eq!(a == b, ka == kb);
+            prop_assert_eq!(ka.address(), Some(address(a.0, a.1, a.2)));
         }
     }
 

@@ -131,6 +131,7 @@ fn default_hint(failure: &Failure) -> &'static str {
         | Code::ApprovalRefused
         | Code::ApprovalExpired
         | Code::ApprovalUnavailable
+        | Code::ScheduleDenied
         | Code::ClientUnknown => "an operator can say more",
         Code::ReturnsInvalid
         | Code::StepFailed

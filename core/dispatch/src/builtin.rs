@@ -10,7 +10,7 @@ use crate::{
     commands::{BUILTINS, Builtin, Typed},
     gateway::Inner,
     planner::TurnView,
-    say, session,
+    say, schedule, session,
     signals::same_person,
     tree,
 };
@@ -31,6 +31,7 @@ impl Desk {
             Builtin::Status => text(status(&inner, turn)),
             Builtin::Trace(reference) => trace(&inner, turn, reference).await,
             Builtin::Details(of) => trace(&inner, turn, &of.to_string()).await,
+            Builtin::Schedule(rest) => schedule::answer(&inner, rest, turn).await,
             Builtin::Approvals => text(approvals(&inner, turn).await),
             // Alone they are answered when they are accepted; these are among others.
             Builtin::Approve(_) | Builtin::Deny(_) => {

@@ -29,8 +29,8 @@ use own::Own;
 pub(crate) use parent::Parent;
 
 use crate::{
-    artefacts::Reading,
     approval::{self, Asks, Waits},
+    artefacts::Reading,
     bridge,
     delegate::{Delegated, Steps},
     delivery::Settling,
@@ -38,6 +38,7 @@ use crate::{
     model::Usage,
     planner::Planned,
     progress::Progress,
+    schedule::Standing,
     session::Here,
     snapshot::Snapshot,
     summary::summary,
@@ -53,7 +54,12 @@ pub(crate) struct TurnCx {
     /// Whose memory the turn has, and what is mounted in it.
     pub here: Here,
     pub caller: Caller,
+    /// Where the answer goes.
     pub address: Option<Address>,
+    /// Where the caller is and can be asked: the same, but for a schedule.
+    pub asked_at: Option<Address>,
+    /// Of a schedule's run.
+    pub standing: Option<Standing>,
     pub snapshot: Arc<Snapshot>,
     pub limits: policies::Limits,
     /// The language of what is said.

@@ -76,11 +76,16 @@ pub(crate) async fn admit(
 
 /// Whether the gate would hear what the caller says to us at this address. Nobody is counted, and no stranger is answered.
 pub(crate) async fn would_hear(inner: &Inner, caller: &Caller, at: &Address) -> bool {
+    hears(inner, caller, at).await.unwrap_or(false)
+}
+
+/// [`would_hear`], where it matters whether it is known.
+pub(crate) async fn hears(inner: &Inner, caller: &Caller, at: &Address) -> Result<bool, StoreDown> {
     let gating = inner.snapshot.load().policies.manner(caller).gating;
     match gating.admission(at.direct, true) {
-        Admission::Heard => true,
-        Admission::NotHeard => false,
-        Admission::IfPaired => pairing::is_let_in(inner, caller).await.unwrap_or(false),
+        Admission::Heard => Ok(true),
+        Admission::NotHeard => Ok(false),
+        Admission::IfPaired => pairing::is_let_in(inner, caller).await,
     }
 }
 

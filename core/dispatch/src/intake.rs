@@ -131,6 +131,19 @@ async fn store(
     }
 }
 
+/// Has a turn accepted that no message of a person stands for, and takes it into its lane.
+pub(crate) async fn store_record(inner: &Arc<Inner>, record: Record) -> Result<Admitted, StoreDown> {
+    let epoch = inner.lanes.epoch();
+    let _accepting = inner.lanes.accepting(record.id);
+    let admitted = inner.stores.turns.accept(&record).await?;
+    match &admitted {
+        Admitted::Known { id } => repair(inner, *id).await?,
+        Admitted::New { .. } => Lanes::accepted(inner, record, epoch),
+        Admitted::Full => {}
+    }
+    Ok(admitted)
+}
+
 /// A known turn that is open goes into its lane, should the answer to its acceptance have been lost.
 async fn repair(inner: &Arc<Inner>, turn: TurnId) -> Result<(), StoreDown> {
     let record = inner.stores.turns.get(turn).await?;

@@ -142,6 +142,8 @@ fn call_context(
         here: Here::nowhere(&caller, id),
         caller,
         address: None,
+        asked_at: None,
+        standing: None,
         deadline: tokio::time::Instant::now() + limits.turn_timeout,
         usage: Mutex::default(),
         places: places(&limits),

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use contract::{
-    CallId, CallPath, Node, NodeKind, Place, SessionKey, State,
+    CallId, CallPath, Node, NodeKind, Place, State,
     records::{End, Entry, Record, TurnState},
 };
 
 use crate::{
     gateway::Inner,
-    turn::{asked, first_code, line},
+    turn::{asked, first_code, line, place_of},
 };
 
 /// Said of what was put together.
@@ -73,7 +73,7 @@ fn root_of(old: Option<&Node>, record: &Record) -> Node {
     let new = || Node::new(record.id, CallId(0), NodeKind::Turn, record.id.at_ms() * 1_000);
     let mut root = old.cloned().unwrap_or_else(new);
     root.args = if root.args.is_empty() { asked(record) } else { root.args };
-    let session = SessionKey::of(&record.message.address);
+    let session = place_of(record);
     root.place = Some(Box::new(Place { caller: record.caller.clone(), session }));
     root.state = match &record.reply {
         Some(reply) if reply.failed => State::Failed,

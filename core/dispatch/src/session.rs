@@ -20,7 +20,7 @@ use crate::{call::TurnCx, gateway::Inner};
 
 pub(crate) use desk::answer;
 pub use facade::{NotMounted, session_of};
-pub(crate) use here::{Here, address_of, known_mount, visit};
+pub(crate) use here::{Here, address_of, known_mount, visit_of};
 pub(crate) use item::remembered;
 pub(crate) use mounts::Mounts;
 pub(crate) use notes::{Noting, after, kept, told};

@@ -9,7 +9,7 @@ use crate::{
     call::TurnCx,
     commands::{Command, Typed},
     gateway::Inner,
-    planner, tree,
+    planner, schedule, tree,
     turn::now_us,
 };
 
@@ -67,7 +67,9 @@ fn is_refused(inner: &Inner, caller: &Caller, command: &Command) -> bool {
 
 /// What policy says of how a reply looks and who sees it.
 pub(crate) fn dressed(cx: &TurnCx, record: &Record, mut reply: Reply) -> Reply {
-    let Replies { detail, reference, private_errors, mentions, .. } = cx.snapshot.policies.manner(&cx.caller).replies;
+    // As it is done where it is read.
+    let reader = cx.standing.as_ref().and_then(|standing| standing.there.as_ref()).unwrap_or(&cx.caller);
+    let Replies { detail, reference, private_errors, mentions, .. } = cx.snapshot.policies.manner(reader).replies;
     let shown = reply.failed || reference;
     if let Some(typed) = Typed::at(&cx.inner, &record.message.address, &cx.snapshot, &cx.caller) {
         typed.notices(&mut reply);
@@ -81,6 +83,7 @@ pub(crate) fn dressed(cx: &TurnCx, record: &Record, mut reply: Reply) -> Reply {
         reply.content.push(unfolded);
         reply.buttons.retain(|button| !matches!(button.action, Action::Details(_)));
     }
+    schedule::dressed(cx, &mut reply);
     Reply {
         reference: reply.reference.or(shown.then_some(cx.id)),
         audience,

@@ -11,7 +11,7 @@ use std::{
 
 use contract::{
     CallId, Caller, Code, Failure, Node, NodeKind, Notice, Place, Reply, SessionKey, State,
-    records::{Change, ChangeError, DeliveryState, Record, TurnLine, TurnState},
+    records::{Change, ChangeError, DeliveryState, Record, ScheduleId, TurnLine, TurnState},
     seams::Fence,
     text::one_line,
 };
@@ -29,7 +29,7 @@ use crate::{
     lane::joined,
     model::Usage,
     progress::Progress,
-    reason,
+    reason, schedule,
     session::{self, Here},
     show,
 };
@@ -146,25 +146,37 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
 }
 
 async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: CancellationToken) -> Arc<TurnCx> {
+    let (caller, standing) = match schedule::standing(inner, record, &cancel).await {
+        Some((owner, standing)) => (owner, Some(standing)),
+        None => (record.caller.clone(), None),
+    };
     let snapshot = inner.snapshot.load_full();
-    let limits = snapshot.policies.limits(&record.caller);
-    let here = Here::of(inner, record, &snapshot, &cancel).await;
-    let may_ask = |policies: &policies::Compiled| policies.may_ask(&record.caller);
+    let there = standing.as_ref().and_then(|standing| standing.there.as_ref());
+    let mut limits = snapshot.policies.limits(&caller);
+    let mut here = Here::of(inner, record, &snapshot, &cancel).await;
+    if let Some(there) = there {
+        here.mounted = Some(schedule::narrowed(&snapshot, there, here.mounted.as_ref()));
+        limits.messages_per_reply = limits.messages_per_reply.min(snapshot.policies.limits(there).messages_per_reply);
+    }
+    let may_ask = |policies: &policies::Compiled| [Some(&caller), there].into_iter().flatten().any(|who| policies.may_ask(who));
     let may_ask = may_ask(&snapshot.policies) || may_ask(&inner.snapshot.load().policies);
+    let address = &record.message.address;
     let waits = Waits::new(may_ask, approval::before(inner, record).await);
     Arc::new(TurnCx {
         inner: inner.clone(),
         id: record.id,
         session: record.session.clone(),
         here,
-        caller: record.caller.clone(),
-        address: Some(record.message.address.clone()),
+        asked_at: Some(standing.as_ref().map_or(address, |standing| &standing.from).clone()),
+        address: Some(address.clone()),
         deadline: Instant::now() + limits.turn_timeout,
         places: places(&limits),
         steps: Steps::of(&limits),
         usage: Mutex::default(),
         limits,
-        locale: snapshot.locale(&record.message, &record.caller),
+        locale: snapshot.locale(&record.message, there.unwrap_or(&caller)),
+        caller,
+        standing,
         snapshot,
         life: record.lives,
         cancel,
@@ -179,7 +191,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         waits,
         unwritten: Mutex::default(),
         lost: AtomicBool::new(false),
-        settling: Settling::new(&record.message.address),
+        settling: Settling::new(address),
     })
 }
 
@@ -237,6 +249,9 @@ async fn answer_with_progress(cx: &Arc<TurnCx>, record: &Record) -> Option<Reply
 }
 
 async fn answer(cx: &Arc<TurnCx>, record: &Record) -> Reply {
+    if let Some(lacks) = cx.standing.as_ref().and_then(|standing| standing.lacks.as_ref()) {
+        return failure_reply(cx, lacks);
+    }
     let (mut plan, mut steps) = (Vec::new(), Vec::new());
     let planned = planned(cx, record, None, &mut plan, &mut steps).await;
     reason::kept(&plan, &steps).for_each(|step| cx.here.did(step));
@@ -272,7 +287,8 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     let inner = &cx.inner;
     let mut changes = std::mem::take(&mut *cx.unwritten.lock().unwrap_or_else(PoisonError::into_inner));
     let to = &record.message.address;
-    let pull = to.platform.is_pull();
+    let is_shown = cx.progress.receipt().is_some() || cx.progress.is_lost();
+    let pull = to.platform.is_pull() || (!is_shown && schedule::is_quiet(cx, &reply));
     let keep_message = reply.buttons.iter().any(|b| matches!(b.action, contract::Action::TryAgain(_)));
     let mut behind = cx.progress.under_way();
     let deliveries = if pull {
@@ -299,6 +315,7 @@ async fn finish(cx: &Arc<TurnCx>, record: &Record, reply: Reply, root: &Arc<Node
     let Some(fence) = cx.fence else { return Err(Over) };
     persist(inner, fence, record, &changes).await?;
     session::after(cx);
+    schedule::ended(cx, &reply);
     let reply = Arc::new(reply);
     end_tree(cx, root, &reply);
     for delivery in deliveries {
@@ -333,7 +350,7 @@ pub(crate) fn end_unrun(inner: &Inner, record: &Record, state: State, reply: Rep
     let reply = Arc::new(reply);
     let live = inner.tracer.begin(record.id);
     let mut root = Node::new(record.id, CallId(0), NodeKind::Turn, record.id.at_ms() * 1_000);
-    let session = SessionKey::of(&record.message.address);
+    let session = place_of(record);
     root.args = asked(record);
     root.place = Some(Box::new(Place { caller: record.caller.clone(), session: session.clone() }));
     root.state = state;
@@ -342,6 +359,14 @@ pub(crate) fn end_unrun(inner: &Inner, record: &Record, state: State, reply: Rep
     let line = line(&root, &record.caller, &session, 0);
     inner.tracer.ended(&live, &Arc::new(root));
     inner.tracer.close(&live, &reply, line);
+}
+
+/// The session that a turn is told as one of; what is beside a session's lane is of that session.
+pub(crate) fn place_of(record: &Record) -> SessionKey {
+    match ScheduleId::of_session(&record.session) {
+        Some(_) => record.session.clone(),
+        None => SessionKey::of(&record.message.address),
+    }
 }
 
 /// What the index of turns says of one, by its root.

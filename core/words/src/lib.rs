@@ -13,6 +13,7 @@ mod locale;
 mod notice;
 mod reading;
 mod replies;
+mod schedule;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -26,4 +27,5 @@ pub use replies::{
     model_tried, named_file, no_output, not_here, progress_counted, progress_more, progress_said, progress_timed,
     reference, same_holds, send, signal, wait, waits_behind, working, yes_or_no,
 };
+pub use schedule::{OfSchedule, of_schedule, weekday};
 pub use session::{OfSession, of_session, session_line};

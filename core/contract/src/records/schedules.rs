@@ -119,6 +119,12 @@ pub struct Schedule {
     /// Whether `owner`'s place is a conversation with them alone.
     #[serde(default)]
     pub direct: bool,
+    /// Whether the platform says who belongs to that place: then whoever left it has lost it.
+    #[serde(default)]
+    pub member: bool,
+    /// An operator made it: the destination is one that the owner need not be able to write to.
+    #[serde(default)]
+    pub by_operator: bool,
     /// The owner's language as the platform said it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
@@ -157,6 +163,13 @@ impl Schedule {
     pub fn title(&self) -> String {
         let title = if self.name.is_empty() { &self.say } else { &self.name };
         crate::text::one_line(title, SCHEDULE_NAME_MAX)
+    }
+
+    /// Where its owner is.
+    pub fn from(&self) -> Address {
+        let Caller { platform, account, space, conversation, thread, .. } = &self.owner;
+        let from = Address::new(*platform, account, conversation);
+        Address { space: space.clone(), thread: thread.clone(), direct: self.direct, ..from }
     }
 
     /// Whether its answers go to another conversation than the owner's.
@@ -244,7 +257,9 @@ pub enum Put {
     /// Another version of it is stored, or none.
     Late,
     /// Its owner, or its tenant, has as many as may be.
-    TooMany { of_tenant: bool },
+    TooMany {
+        of_tenant: bool,
+    },
 }
 
 /// The schedules. Few, and changed seldom.

@@ -204,7 +204,7 @@ fn agreed(approval: &Approval, decider: &Decider, extent: Extent) -> Result<Appr
 async fn allow_in_session(inner: &Inner, approval: &Approval) -> Result<(), StoreDown> {
     let Some(record) = inner.stores.turns.get(approval.turn).await? else { return Ok(()) };
     let policies = inner.snapshot.load().policies.clone();
-    let visit = session::visit(&policies, &record.caller, &record.message.address, record.id);
+    let visit = session::visit_of(&policies, &record);
     let session = inner.stores.sessions.open(&visit).await?;
     let allow = SessionChange::Allow(approval.exact().digest());
     inner.stores.sessions.change(&session, &allow).await.map(drop)

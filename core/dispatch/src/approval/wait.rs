@@ -122,7 +122,7 @@ async fn started(
 /// Roles may have been taken away from whoever asked while the call waited: what was lost counts, what was won does not.
 async fn keeps_its_right(cx: &TurnCx, parent: Option<Parent<'_>>, tool: &str) -> Result<(), Failure> {
     let had = &cx.caller.roles;
-    let connected = cx.address.as_ref().filter(|_| !had.is_empty()).and_then(|to| cx.inner.outlet(to));
+    let connected = cx.asked_at.as_ref().filter(|_| !had.is_empty()).and_then(|to| cx.inner.outlet(to));
     let Some(connected) = connected else { return Ok(()) };
     let asked = tokio::time::timeout(ROLES_DEADLINE, connected.source.roles(&cx.caller)).await;
     let Ok(Ok(present)) = asked else {

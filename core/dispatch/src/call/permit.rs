@@ -19,7 +19,17 @@ impl TurnCx {
         let now = self.inner.snapshot.load();
         let (turns, current) = (&self.snapshot.policies, &now.policies);
         let (mounted, within) = (self.here.mounted.as_ref(), parent.and_then(|p| p.rights));
-        policies::permit_in(turns, current, caller, tool, mounted, within).map_err(|refusal| {
+        let there = self.standing.as_ref().and_then(|standing| standing.there.as_ref());
+        let in_both = || {
+            // Before what is mounted, which is what the destination shows: its own rule says why.
+            let there = there.map(|there| policies::permit(turns, current, there, tool, within)).transpose()?;
+            let permit = policies::permit_in(turns, current, caller, tool, mounted, within)?;
+            Ok(match there {
+                Some(there) => permit.and(there),
+                None => permit,
+            })
+        };
+        in_both().map_err(|refusal: policies::Refusal| {
             let view = now.policies.view_in(caller, mounted);
             let mut near = now.tools.nearest(tool, &view);
             near.retain(|near| within.is_none_or(|within| within.allows(near)));

@@ -29,6 +29,8 @@ pub enum Builtin {
     /// A no: its id, and why.
     Deny(String),
     Approvals,
+    /// What is written behind it; nothing lists what there is.
+    Schedule(String),
     /// A press of Details.
     Details(TurnId),
 }
@@ -49,6 +51,7 @@ impl Builtin {
             | Self::Approve(_)
             | Self::Deny(_)
             | Self::Approvals
+            | Self::Schedule(_)
             | Self::Details(_) => true,
             // They concern everybody in the conversation.
             Self::New | Self::Resume(_) | Self::Mount(_) => false,
@@ -71,6 +74,7 @@ impl Builtin {
             "keep" => Self::Keep(rest.to_owned()),
             "forget" => Self::Forget(rest.to_owned()),
             "approvals" => Self::Approvals,
+            "schedule" | "schedules" => Self::Schedule(rest.to_owned()),
             "approve" => Self::Approve(rest.to_owned()),
             "deny" => Self::Deny(rest.to_owned()),
             _ => return None,
@@ -92,7 +96,7 @@ fn tools(rest: &str) -> Builtin {
 }
 
 /// Name and one line of help for each built-in, in the order in which people are shown them.
-pub const BUILTINS: [(&str, &str); 14] = [
+pub const BUILTINS: [(&str, &str); 15] = [
     ("help", "what can be done here"),
     ("tools", "the tools that you can use here; /tools WORD narrows it"),
     ("trace", "what happened in a request: /trace REF"),
@@ -106,6 +110,7 @@ pub const BUILTINS: [(&str, &str); 14] = [
     ("approvals", "calls that wait for an answer of yours"),
     ("approve", "let a call that waits run: /approve ID"),
     ("deny", "do not let it run: /deny ID REASON"),
+    ("schedule", "run something when it is time: /schedule add WHEN say WHAT; alone, your schedules"),
     ("start", "the first words"),
 ];
 
@@ -120,6 +125,7 @@ pub(crate) fn parameters(name: &str) -> Value {
         }
     };
     match name {
+        "schedule" => scheduling(),
         "trace" => one("reference", "what stands at the end of an answer", true),
         "tools" => one("word", "a word that narrows the list; 'only NAME NAME' or 'all' for this session", false),
         "resume" => one("session", "its number in /sessions", true),
@@ -136,8 +142,36 @@ pub(crate) fn parameters(name: &str) -> Value {
     }
 }
 
+fn scheduling() -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let action = json!({ "type": "string", "enum": ["list", "add", "pause", "resume", "remove", "run"],
+                         "description": "what to do; nothing lists your schedules" });
+    json!({ "type": "object", "properties": {
+        "action": action,
+        "when": text("to add: every weekday at 8:00, every 15 minutes, at 2026-12-01 09:00, or 0 8 * * 1-5"),
+        "say": text("to add: a command, or words"),
+        "zone": text("to add: a time zone, as Europe/Berlin"),
+        "to": text("to add: where the answers go, as slack:main/C0123; here if nothing is said"),
+        "id": text("to pause, resume, remove or run: the id in the list"),
+    } })
+}
+
+/// A schedule whose parts were collected one by one, as it would have been written.
+fn scheduled(args: &Map<String, Value>) -> String {
+    let given = |field: &str| args.get(field).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let action = given("action").unwrap_or(if given("when").or(given("say")).is_some() { "add" } else { "list" });
+    if action != "add" {
+        return format!("{action} {}", given("id").unwrap_or_default());
+    }
+    let part = |word: &str, field: &str| given(field).map(|text| format!(" {word} {text}")).unwrap_or_default();
+    format!("add {}{}{}{}", given("when").unwrap_or_default(), part("zone", "zone"), part("to", "to"), part("say", "say"))
+}
+
 /// The built-in of a name whose arguments a platform collected one by one.
 pub(super) fn filled(name: &str, args: &Map<String, Value>) -> Option<Command> {
+    if name == "schedule" {
+        return Some(Command::Builtin(Builtin::Schedule(scheduled(args))));
+    }
     let schema = parameters(name);
     let fields = schema.get("properties").and_then(Value::as_object);
     let fields = fields.into_iter().flat_map(|fields| fields.keys());

@@ -5,6 +5,7 @@ use contract::{
     records::{Missed, Schedule, ScheduleId, ScheduleQuery},
 };
 
+use super::make;
 use crate::gateway::Gateway;
 
 /// A schedule that is wished.
@@ -49,16 +50,14 @@ impl Gateway {
         self.inner.stores.schedules.schedule(id).await
     }
 
-    /// Makes one. What is wrong with the wish is said as of arguments: `when`, `zone`, `say`, `to`, `name`.
+    /// Makes one. What is wrong with the wish is said as of arguments: `when`, `zone`, `say`, `name`.
     pub async fn schedule_add(&self, new: NewSchedule) -> Result<Schedule, Failure> {
-        let _ = new;
-        todo!()
+        make::add(&self.inner, ScheduleId::made_by(TurnId::new(), 0), new).await
     }
 
     /// Nothing when it is not known.
     pub async fn schedule_set(&self, id: ScheduleId, set: ScheduleSet) -> Result<Option<Schedule>, Failure> {
-        let _ = (id, set);
-        todo!()
+        make::set(&self.inner, id, set).await
     }
 
     /// Whether it was there. A run that is under way goes on.
@@ -69,7 +68,6 @@ impl Gateway {
     /// Runs it now, also while it rests; when it is due stays as it is. The run's turn, or nothing when the schedule is
     /// not known.
     pub async fn schedule_run_now(&self, id: ScheduleId) -> Result<Option<TurnId>, Failure> {
-        let _ = id;
-        todo!()
+        make::run_now(&self.inner, id, TurnId::new()).await
     }
 }

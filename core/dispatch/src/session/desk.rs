@@ -31,6 +31,7 @@ pub(crate) async fn answer(inner: &Inner, builtin: &Builtin, turn: &TurnView<'_>
         | Builtin::Approve(_)
         | Builtin::Deny(_)
         | Builtin::Approvals
+        | Builtin::Schedule(_)
         | Builtin::Details(_) => Ok(String::new()),
     };
     match said {

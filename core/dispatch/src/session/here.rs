@@ -7,7 +7,7 @@ use std::{
 
 use contract::{
     Address, Caller, MemoryKey, SessionKey, TurnId,
-    records::{Item, ItemStep, Person, Record, Session, SessionId, Visit},
+    records::{Item, ItemStep, Person, Record, ScheduleId, Session, SessionId, Visit},
 };
 use policies::{Compiled, Rights, Sessions};
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ pub(crate) struct Here {
 impl Here {
     /// Waits while the store is away: what the turn comes to could not be stored either.
     pub async fn of(inner: &Inner, record: &Record, snapshot: &Snapshot, cancel: &CancellationToken) -> Self {
-        let visit = visit(&snapshot.policies, &record.caller, &record.message.address, record.id);
+        let visit = visit_of(&snapshot.policies, record);
         let session = tokio::select! {
             session = current(inner, &visit) => session,
             () = cancel.cancelled() => None,
@@ -83,6 +83,15 @@ async fn current(inner: &Inner, visit: &Visit) -> Option<Session> {
             Err(_) => tokio::time::sleep(wait).await,
         }
         wait = (wait * 2).min(Duration::from_secs(1));
+    }
+}
+
+/// [`visit`] of a turn. A schedule remembers its own runs, not what is said where its answers go.
+pub(crate) fn visit_of(policies: &Compiled, record: &Record) -> Visit {
+    let visit = visit(policies, &record.caller, &record.message.address, record.id);
+    match ScheduleId::of_session(&record.session) {
+        Some(_) => Visit { place: MemoryKey::of(&record.session, None), ..visit },
+        None => visit,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a turn leaves in its session, cut to what is worth keeping, and mended when it is read.
 
 use contract::{
-    Kind, Reply, SessionKey,
+    Kind, Reply,
     records::{Item, ItemCall, ItemStep, Record, Remembered},
     text,
 };
@@ -28,7 +28,7 @@ const TURN_CHARS: usize = 24_000;
 pub(crate) fn remembered(cx: &TurnCx, record: &Record, reply: &Reply) -> Option<Box<Remembered>> {
     // Beside its lane a turn has no part in the conversation; whoever tells it all each time remembers it.
     let is_retold = matches!(record.message.kind, Kind::Retold { .. });
-    if is_retold || record.session != SessionKey::of(&record.message.address) || is_about_us(cx, record) {
+    if is_retold || record.session != turn::place_of(record) || is_about_us(cx, record) {
         return None;
     }
     let item = Item {

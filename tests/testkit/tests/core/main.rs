@@ -23,6 +23,7 @@ mod prompts;
 mod reason;
 mod replan;
 mod scene;
+mod schedules;
 mod sessions;
 mod signs;
 mod turns;
