@@ -161,6 +161,11 @@ impl Compiled {
         true
     }
 
+    /// What is known of a tool's availability; nothing when there is no such tool.
+    pub fn available(&self, tool: &str) -> Option<bool> {
+        self.index(tool).map(|ix| self.is_available(ix))
+    }
+
     pub(crate) fn is_available(&self, ix: usize) -> bool {
         self.available.get(ix / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (ix % 64) & 1 == 1)
     }

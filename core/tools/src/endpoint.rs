@@ -17,7 +17,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{availability::Probe, permitted::Permitted, spec::Spec};
+use crate::{
+    availability::Probe,
+    dynamic::Fetch,
+    permitted::Permitted,
+    spec::{Dynamic, Spec},
+};
 
 /// Carries out a call. Dropping the future is a normal way to end.
 #[async_trait]
@@ -34,6 +39,11 @@ pub trait Endpoint: Send + Sync {
 pub trait Build: Send + Sync {
     /// An error quarantines the tool; [`Spec::error_at`] makes one with its place in the file.
     fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding>;
+
+    /// Makes what fetches a part of the parameters; `at` is its key in the spec.
+    fn fetch(&self, spec: &Spec, at: &str, _of: &Dynamic) -> Result<Arc<dyn Fetch>, Finding> {
+        Err(spec.error_at(at, "nothing can be fetched here"))
+    }
 
     /// Makes the probe of a spec's `check`; nothing where it has none.
     fn probe(&self, _spec: &Spec) -> Result<Option<Arc<dyn Probe>>, Finding> {

@@ -7,6 +7,7 @@
 pub mod args;
 pub mod availability;
 pub mod budget;
+pub mod dynamic;
 pub mod endpoint;
 pub mod guard;
 pub mod permitted;

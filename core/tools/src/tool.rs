@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     availability::{Availability, Probe},
+    dynamic::Part,
     endpoint::Endpoint,
     guard::Guard,
     registry::Standing,
@@ -30,6 +31,8 @@ pub struct Tool {
     /// What is asked in the background, where the spec has a `check`.
     pub probe: Option<Arc<dyn Probe>>,
     pub availability: Arc<Availability>,
+    /// What of its parameters is fetched.
+    pub dynamic: Vec<Arc<Part>>,
     described: Arc<Value>,
 }
 
@@ -58,6 +61,7 @@ impl Tool {
             standing,
             probe: None,
             availability: Arc::default(),
+            dynamic: Vec::new(),
             described,
         }
     }
@@ -68,11 +72,18 @@ impl Tool {
         Self { probe, availability, ..self }
     }
 
+    /// With the parts of its parameters that are fetched.
+    #[must_use]
+    pub(crate) fn filled(self, dynamic: Vec<Arc<Part>>) -> Self {
+        Self { dynamic, ..self }
+    }
+
     /// The same tool where it stands now; with what it remembers and counts.
     pub(crate) fn standing_so(&self, standing: Standing) -> Self {
         let schemas = (self.schema.clone(), self.returns.clone());
         Self::new(self.spec.clone(), schemas, self.endpoint.clone(), self.guard.clone(), standing)
             .probed(self.probe.clone(), self.availability.clone())
+            .filled(self.dynamic.clone())
     }
 
     /// Coerces and validates; all problems at once, with how the tool is called.

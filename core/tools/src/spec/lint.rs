@@ -31,7 +31,7 @@ fn warn(spec: &Spec, path: &str, message: impl Into<String>, found: &mut Diagnos
 
 /// Nothing that is written is ignored silently.
 fn inactive(spec: &Spec, found: &mut Diagnosis) {
-    let keys = ["dynamic", "execution.async"];
+    let keys = ["execution.async"];
     for path in keys.into_iter().filter(|path| spec.places.has(path)) {
         let key = path.rsplit('.').next().unwrap_or(path);
         warn(spec, path, format!("'{key}' is not active in this version"), found);

@@ -252,11 +252,18 @@ fn dynamic(fields: &Fields<'_>, found: &mut Diagnosis) -> BTreeMap<String, Dynam
     let mut out = BTreeMap::new();
     for (key, node) in fields.map("dynamic", found) {
         let what = format!("'dynamic.{}'", key.name);
-        let Some(inner) = Fields::of(node, &what, &["url", "ttl"], found) else { continue };
+        let Some(inner) = Fields::of(node, &what, &["url", "ttl", "select"], found) else { continue };
+        if !key.name.starts_with("parameters.") {
+            found.error(key.at, format!("{what} has to begin with 'parameters.': only they are filled in"));
+            continue;
+        }
         inner.required("url", &what, found);
         let url = inner.text("url", found).unwrap_or_default();
         let ttl = inner.duration("ttl", found).unwrap_or(Duration::from_secs(300));
-        out.insert(key.name.clone(), Dynamic { url, ttl });
+        if ttl < TTL_LEAST {
+            found.error(node.at, format!("the 'ttl' of {what} is at least {} s", TTL_LEAST.as_secs()));
+        }
+        out.insert(key.name.clone(), Dynamic { url, ttl, select: select(&inner, found) });
     }
     out
 }
@@ -271,6 +278,9 @@ fn examples(fields: &Fields<'_>, found: &mut Diagnosis) -> Vec<Example> {
     }
     out
 }
+
+/// Least time between two fetches of a part of the parameters.
+const TTL_LEAST: Duration = Duration::from_secs(5);
 
 fn execution(node: &Node, found: &mut Diagnosis) -> Option<Execution> {
     let fields = Fields::of(node, "'execution'", EXECUTION, found)?;

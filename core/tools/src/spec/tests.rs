@@ -185,7 +185,6 @@ fn what_is_not_built_yet_is_said_to_be_so() {
             warning t.yaml:8:58: nothing is said of 'prefix match allowed': if it belongs to the text before it, put that in quotes
             warning t.yaml:25:14: 'async' is not active in this version
             warning t.yaml:28:1: 'full_payload_log' is not active in this version
-            warning t.yaml:32:1: 'dynamic' is not active in this version
         "#]],
     );
 }

@@ -66,6 +66,11 @@ impl Spec {
         self.places == other.places
     }
 
+    /// Whether a key is written, by dotted path.
+    pub fn says(&self, path: &str) -> bool {
+        self.places.has(path)
+    }
+
     /// Of the content: the same on every replica, whatever file it stands in.
     pub fn digest(&self) -> Digest {
         self.digest
@@ -314,6 +319,8 @@ pub enum Publish {
 pub struct Dynamic {
     pub url: String,
     pub ttl: Duration,
+    /// What of the answer stands in the place.
+    pub select: Option<Select>,
 }
 
 /// What somebody might say, and the call that it means.

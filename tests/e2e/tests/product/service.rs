@@ -35,6 +35,7 @@ struct Requests {
     counts: BTreeMap<(String, String), u32>,
     held: BTreeSet<String>,
     takes: Duration,
+    answers: BTreeMap<String, (u16, Value)>,
 }
 
 impl Service {
@@ -56,6 +57,11 @@ impl Service {
 
     pub fn let_go(&self, what: &str) {
         self.shared.change(|state| state.held.remove(what));
+    }
+
+    /// From now on a kind of request is answered like this.
+    pub fn answers(&self, what: &str, status: u16, body: Value) {
+        self.shared.change(|state| state.answers.insert(what.to_owned(), (status, body)));
     }
 
     /// From now on a request takes so long.
@@ -118,6 +124,11 @@ async fn serve(
     let takes = shared.lock().takes;
     tokio::time::sleep(takes).await;
     shared.let_through(&what).await;
+    let told = shared.lock().answers.get(&what).cloned();
+    if let Some((status, body)) = told {
+        let status = StatusCode::from_u16(status).expect("a status of the test's");
+        return (status, Json(body)).into_response();
+    }
     match what.as_str() {
         "fail" => (StatusCode::INTERNAL_SERVER_ERROR, "it broke").into_response(),
         "drip" => Response::new(Body::from_stream(futures_util::stream::unfold((), |()| async {

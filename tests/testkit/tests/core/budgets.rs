@@ -107,8 +107,8 @@ async fn in_a_long_turn_the_oldest_results_are_shortened_first() {
     let lengths: Vec<_> = last.iter().map(|text| text.chars().count()).collect();
     assert!(lengths[0] <= 400 && *lengths.last().unwrap() > 1_000, "{lengths:?}");
     assert!(
-        last.iter()
-            .all(|text| text.starts_with("<untrusted from=\"large\">begin") && text.contains("end</untrusted>\n[cut; kept as "))
+        last.iter().all(|text| text.starts_with("<untrusted from=\"large\">begin")
+            && text.contains("end</untrusted>\n[cut; kept as "))
     );
 }
 
@@ -205,11 +205,34 @@ async fn a_result_that_was_cut_is_kept_and_read_on_where_it_was_asked_for_and_no
     assert_eq!(all[1], r#"{"from":90000,"chars_in_all":90008,"text":"日日日日日end"}"#);
     assert!(all[2].starts_with(r#"{"places":[{"at":7,"text":"{\"id\":\"A-17\""#), "{}", all[2]);
     let piece: Value = serde_json::from_str(&all[3]).unwrap();
-    assert!(piece["…"].as_str().unwrap().ends_with("ask for less to see the rest"), "a piece is not kept again: {piece}");
+    assert!(
+        piece["…"].as_str().unwrap().ends_with("ask for less to see the rest"),
+        "a piece is not kept again: {piece}"
+    );
     assert!(all[4].contains("args.invalid") && all[4].contains("kept for a day"), "{}", all[4]);
     // Elsewhere the same name is no result at all, and nothing outside a model's step reads one.
     let id = kept_as(&told[0]);
     let spied = gateway.say_as(message(Platform::Api, "c2", "ada", &format!("spy {id}"))).await;
     assert!(spied.text.contains("kept for a day"), "{}", spied.text);
     assert!(gateway.say(&format!("/read_result {id}")).await.tree.contains("tool.unknown"));
+}
+
+#[tokio::test]
+async fn of_an_answer_that_fits_what_the_tool_declares_is_told_what_is_selected() {
+    let model = Scripted::new([
+        wants(&[("few", r#"{"count": 900}"#), ("few", r#"{"count": 1, "what": "text"}"#)]),
+        says("Done."),
+    ]);
+    let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
+    let mut setup = Setup::new(stores).model(&model);
+    setup.endpoints = setup.endpoints.native("large", Large);
+    let few = TOOL.replace("name: large\ntoolset", "name: few\ntoolset");
+    let few = format!(
+        "{few}returns: {{ type: object, required: [rows] }}\nselect: \"{{id, first: rows[0].name, all: length(rows)}}\"\n"
+    );
+    setup.tools = format!("{}---{few}", setup.tools);
+    setup.start().ready().await.say("few").await;
+    let told = results(&model.asked()[1]);
+    assert_eq!(told[0], r#"{"all":900,"first":"日本 row","id":"A-17"}"#);
+    assert!(told[1].contains("returns.invalid"), "{}", told[1]);
 }

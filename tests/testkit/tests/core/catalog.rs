@@ -121,3 +121,29 @@ async fn a_change_of_tools_or_policies_is_told() {
     assert_eq!(waiting.await.unwrap(), 2);
     assert_ne!(catalog.menu(&ada()).digest, before);
 }
+
+#[tokio::test]
+async fn a_tool_whose_check_says_no_is_hidden_and_whose_says_yes_stays() {
+    let tool = |name: &str, check: &str| {
+        format!("---\nname: {name}\ntoolset: lab\ncheck: {check}\nendpoint: {{ type: native, name: noop }}\n")
+    };
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let checked = [
+        tool("well", "{ command: [\"true\"] }"),
+        tool("ill", "{ command: [\"sh\", \"-c\", \"exit 3\"] }"),
+        tool("deaf", &format!("{{ tcp: \"{nobody}\" }}")),
+    ];
+    let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
+    let policies = vec![allow_lab_with(Platform::Api, "")];
+    let gateway = Setup { tools: format!("{TOOLS}{}", checked.concat()), policies, ..Setup::new(stores) }.start();
+    let gateway = gateway.ready().await;
+    let listed =
+        |name: &str| gateway.gateway.tools(&caller(Platform::Api)).tools.iter().any(|tool| &*tool.name == name);
+    assert!(listed("well"));
+    until("what is not there is hidden", || !listed("ill") && !listed("deaf")).await;
+    assert!(listed("well"));
+    let said = gateway.say("/ill").await;
+    assert!(said.tree.contains("[unavailable]") || said.tree.contains("denied"), "{}", said.tree);
+    let ill = gateway.gateway.snapshot().tools.get("ill").unwrap().unavailable();
+    assert_eq!(ill.as_deref(), Some("its 'check' says: 'sh' ends with exit status: 3"));
+}
