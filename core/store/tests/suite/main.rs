@@ -9,6 +9,7 @@ mod make;
 mod memory;
 mod people;
 mod redis_only;
+mod schedules;
 mod sessions;
 mod sqlite_only;
 mod tools;
@@ -93,6 +94,13 @@ facts! {
         a_result_is_read_where_it_was_kept_and_nowhere_else
         the_same_result_is_kept_once_and_larger_ones_than_allowed_not_at_all
         results_go_with_their_person;
+    schedules:
+        a_schedule_is_found_as_it_was_put
+        of_two_who_change_a_schedule_one_is_late
+        what_is_due_next_comes_first_and_what_rests_does_not
+        schedules_are_listed_by_owner_and_tenant_oldest_first
+        a_person_and_a_tenant_have_so_many_schedules
+        who_is_forgotten_leaves_no_schedule;
     memory:
         cursors_are_kept_over_lives
         a_lease_has_one_holder
