@@ -214,7 +214,7 @@ struct WithClient(Client);
 impl Build for WithClient {
     fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding> {
         let EndpointSpec::Http(http) = &spec.endpoint else { panic!("not http") };
-        Ok(Arc::new(Http::build(spec, http, self.0.clone(), &Endpoints::new().credentials)?))
+        Ok(Arc::new(Http::build(spec, http, self.0.clone(), Endpoints::new().credentials.as_ref())?))
     }
 }
 
