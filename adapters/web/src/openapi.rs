@@ -27,7 +27,7 @@ fn openapi() -> Value {
 }
 
 fn all_paths() -> Value {
-    merged(paths(), [schedules::paths()])
+    merged(paths(), [schedules::paths(), crate::tools::described::paths()])
 }
 
 fn paths() -> Value {
@@ -55,17 +55,6 @@ fn paths() -> Value {
         "/v1/models": { "get": {
             "summary": "The one model: the gateway, as the token sees it",
             "responses": answers(&[("200", "The models", "Models")]),
-        } },
-        "/v1/tools": { "get": {
-            "summary": "Exactly the list of tools that a model would be sent; an operator may ask as anybody, a client as itself",
-            "parameters": callers(),
-            "responses": answers(&[("200", "The tools", "Tools")]),
-        } },
-        "/v1/tools/{name}/invoke": { "post": {
-            "summary": "Run one call (operators); the body is its arguments",
-            "parameters": with(path("name"), callers()),
-            "requestBody": json_body("Arguments"),
-            "responses": answers(&[("200", "The result", "Invoked")]),
         } },
         "/v1/traces": { "get": {
             "summary": "Ended turns, newest first",
@@ -170,7 +159,7 @@ fn open(summary: &str) -> Value {
     json!({ "summary": summary, "security": [], "responses": { "200": { "description": "Yes" } } })
 }
 
-fn answers(known: &[(&str, &str, &str)]) -> Value {
+pub fn answers(known: &[(&str, &str, &str)]) -> Value {
     let mut out = json!({ "default": problem() });
     for (status, description, schema) in known {
         out[*status] = json!({ "description": description, "content": content(schema) });
@@ -182,7 +171,7 @@ fn content(schema: &str) -> Value {
     json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{schema}") } } })
 }
 
-fn json_body(schema: &str) -> Value {
+pub fn json_body(schema: &str) -> Value {
     json!({ "required": true, "content": content(schema) })
 }
 
@@ -191,11 +180,11 @@ fn problem() -> Value {
     json!({ "description": "What went wrong", "content": { "application/problem+json": { "schema": schema } } })
 }
 
-fn path(name: &str) -> Value {
+pub fn path(name: &str) -> Value {
     json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
 }
 
-fn query(name: &str) -> Value {
+pub fn query(name: &str) -> Value {
     json!({ "name": name, "in": "query", "schema": { "type": "string" } })
 }
 
@@ -203,11 +192,11 @@ fn needed(name: &str) -> Value {
     json!({ "name": name, "in": "query", "required": true, "schema": { "type": "string" } })
 }
 
-fn callers() -> Value {
+pub fn callers() -> Value {
     ["platform", "tenant", "account", "space", "conversation", "thread", "sender", "roles", "session"].map(query).into()
 }
 
-fn with(first: Value, rest: Value) -> Value {
+pub fn with(first: Value, rest: Value) -> Value {
     let Value::Array(mut all) = rest else { return rest };
     all.insert(0, first);
     all.into()
@@ -218,7 +207,16 @@ fn hearing() -> Value {
 }
 
 fn all_schemas() -> Value {
-    merged(schemas(), [schemas_of_sessions(), schemas_of_chat(), schemas_of_approvals(), schedules::schemas()])
+    merged(
+        schemas(),
+        [
+            schemas_of_sessions(),
+            schemas_of_chat(),
+            schemas_of_approvals(),
+            schedules::schemas(),
+            crate::tools::described::schemas(),
+        ],
+    )
 }
 
 fn merged<const N: usize>(mut all: Value, more: [Value; N]) -> Value {

@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use contract::{Code, Failure, Private, Problem as Wrong, StoreDown, TurnId};
+use contract::{Code, Failure, Finding, Private, Problem as Wrong, StoreDown, TurnId};
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -21,6 +21,8 @@ pub struct Problem {
     allow: Option<&'static str>,
     /// Something was done before it went wrong.
     ran: bool,
+    /// What is said of a text that was sent, each with its place: errors, warnings.
+    findings: Option<Box<[Vec<Finding>; 2]>>,
 }
 
 impl Problem {
@@ -30,7 +32,15 @@ impl Problem {
     }
 
     pub fn new(status: StatusCode, failure: Failure) -> Self {
-        Self { status, failure: Box::new(failure), repeatable: false, reference: None, allow: None, ran: false }
+        Self {
+            status,
+            failure: Box::new(failure),
+            repeatable: false,
+            reference: None,
+            allow: None,
+            ran: false,
+            findings: None,
+        }
     }
 
     /// The request itself is wrong: one thing at one place.
@@ -113,6 +123,12 @@ impl Problem {
         self
     }
 
+    /// A text that was sent cannot be used.
+    pub fn of_text(say: &'static str, errors: Vec<Finding>, warnings: Vec<Finding>) -> Self {
+        let findings = Some(Box::new([errors, warnings]));
+        Self { findings, ..Self::of(Failure::new(Code::ArgsInvalid, say)) }
+    }
+
     /// Clients are not to ask again by themselves.
     #[must_use]
     pub fn ran(mut self) -> Self {
@@ -173,6 +189,10 @@ impl Problem {
             body["reference"] = json!(reference.to_string());
         }
         body["error"] = error;
+        if let Some(findings) = &self.findings {
+            let [errors, warnings] = &**findings;
+            (body["errors"], body["warnings"]) = (json!(errors), json!(warnings));
+        }
         body
     }
 }
@@ -223,9 +243,11 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::ArgsInvalid | Code::ArgsUnreadable | Code::InputRefused => StatusCode::UNPROCESSABLE_ENTITY,
         // A denied tool looks like one that does not exist.
         Code::ToolUnknown | Code::ToolRemoved | Code::Denied => StatusCode::NOT_FOUND,
-        Code::ApprovalRefused | Code::ApprovalExpired | Code::ApprovalUnavailable | Code::LimitReached => {
-            StatusCode::FORBIDDEN
-        }
+        Code::ApprovalRefused
+        | Code::ApprovalExpired
+        | Code::ApprovalUnavailable
+        | Code::LimitReached
+        | Code::ScheduleDenied => StatusCode::FORBIDDEN,
         Code::ClientUnknown => StatusCode::UNAUTHORIZED,
         Code::Cancelled => StatusCode::CONFLICT,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,

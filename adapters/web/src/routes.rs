@@ -22,7 +22,9 @@ use crate::{
     pictures::Pictures,
     policies,
     problem::Problem,
-    schedules, sessions, tools, traces,
+    schedules, sessions,
+    tools::{self, lifecycle},
+    traces,
 };
 
 /// Method and path of every route.
@@ -34,7 +36,15 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("post", "/v1/chat/completions"),
     ("get", "/v1/models"),
     ("get", "/v1/tools"),
+    ("post", "/v1/tools"),
+    ("get", "/v1/tools/{name}"),
+    ("delete", "/v1/tools/{name}"),
     ("post", "/v1/tools/{name}/invoke"),
+    ("post", "/v1/tools/{name}/publish"),
+    ("post", "/v1/tools/{name}/deprecate"),
+    ("post", "/v1/tools/{name}/rollback"),
+    ("post", "/v1/tools/{name}/cache-invalidate"),
+    ("get", "/v1/tools/{name}/history"),
     ("get", "/v1/traces"),
     ("get", "/v1/traces/{reference}"),
     ("get", "/v1/traces/{reference}/events"),
@@ -116,7 +126,13 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         .route("/v1/messages/{reference}", get(messages::get).fallback(only_get))
         .route("/v1/chat/completions", post(chat::complete).fallback(only_post))
         .route("/v1/models", get(chat::models).fallback(only_get))
-        .route("/v1/tools", get(tools::list).fallback(only_get))
+        .route("/v1/tools", get(tools::list).post(lifecycle::add).fallback(get_or_post))
+        .route("/v1/tools/{name}", get(lifecycle::show).delete(lifecycle::remove).fallback(get_or_delete))
+        .route("/v1/tools/{name}/publish", post(lifecycle::publish).fallback(only_post))
+        .route("/v1/tools/{name}/deprecate", post(lifecycle::deprecate).fallback(only_post))
+        .route("/v1/tools/{name}/rollback", post(lifecycle::rollback).fallback(only_post))
+        .route("/v1/tools/{name}/cache-invalidate", post(lifecycle::cache_invalidate).fallback(only_post))
+        .route("/v1/tools/{name}/history", get(lifecycle::history).fallback(only_get))
         .route("/v1/tools/{name}/invoke", post(tools::invoke).fallback(only_post))
         .route("/v1/traces", get(traces::list).fallback(only_get))
         .route("/v1/traces/{reference}", get(traces::show).fallback(only_get))

@@ -1,4 +1,7 @@
-//! `GET /v1/tools` and `POST /v1/tools/{name}/invoke`.
+//! `GET /v1/tools` and `POST /v1/tools/{name}/invoke`; what changes tools is in `lifecycle`.
+
+pub mod described;
+pub mod lifecycle;
 
 use std::sync::Arc;
 
@@ -19,9 +22,13 @@ use crate::{
     routes::App,
 };
 
-/// Exactly the list that a model would be sent.
+/// Exactly the list that a model would be sent; with `all=true` every tool there is, for operators.
 pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
     who.known()?;
+    if uri.query() == Some("all=true") {
+        who.operator()?;
+        return Ok(Json(app.gateway.all_tools()).into_response());
+    }
     let caller = callers::named(&app.gateway, &who, body::query::<Named>(&uri)?)?;
     let list = app.gateway.tools_here(&caller).await?;
     Ok(Json(&*list.described).into_response())

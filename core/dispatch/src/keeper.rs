@@ -8,7 +8,13 @@ use contract::{
     records::{StoredTool, ToolChange},
 };
 
+use serde_json::Value;
+
 use crate::gateway::Gateway;
+
+mod shown;
+
+pub use shown::{history, in_full, in_short, kept};
 
 /// Carries changes of tools out; the binary, which knows files and endpoints, fills it.
 #[async_trait]
@@ -126,6 +132,17 @@ impl Gateway {
         // Also of several of which one was refused: those before it are changed.
         keeper.reload(self).await;
         kept
+    }
+
+    /// A registered tool as operators are told of it, whoever may use it.
+    pub fn tool_in_full(&self, name: &str) -> Option<Value> {
+        self.snapshot().tools.get(name).map(|tool| in_full(tool))
+    }
+
+    /// Every registered tool in short, then what is out of order, then names under which nothing is offered any more.
+    pub fn all_tools(&self) -> Vec<Value> {
+        let snapshot = self.snapshot();
+        in_short(&snapshot.tools)
     }
 
     /// [`Keeper::history`].

@@ -16,12 +16,15 @@ use std::{
 
 use arc_swap::ArcSwap;
 use contract::{Finding, records::Shelf};
+use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::{
+    dynamic::{self, Part},
     endpoint::Build,
     guard::{Guard, Services},
     schema::Schema,
-    spec::{self, BreakerScope, EndpointSpec, Spec},
+    spec::{self, BreakerScope, Dynamic, EndpointSpec, Spec},
     tool::Tool,
 };
 use merge::{Loses, Refusal};
@@ -33,6 +36,8 @@ pub struct Registry {
     build: Arc<dyn Build>,
     current: ArcSwap<Snapshot>,
     services: Services,
+    /// Counts the changes of what is fetched.
+    changed: watch::Sender<u64>,
     /// One load at a time: each begins with what the one before left.
     loading: Mutex<()>,
 }
@@ -48,7 +53,13 @@ pub struct Loaded {
 
 impl Registry {
     pub fn new(build: Arc<dyn Build>) -> Self {
-        Self { build, current: ArcSwap::default(), services: Services::default(), loading: Mutex::new(()) }
+        Self {
+            build,
+            current: ArcSwap::default(),
+            services: Services::default(),
+            changed: watch::channel(0).0,
+            loading: Mutex::new(()),
+        }
     }
 
     /// Loads files and folders (`*.yaml`, `*.yml`, one level of folders inside). Reads files: not for a runtime's thread.
@@ -103,6 +114,11 @@ impl Registry {
         Loaded { snapshot, errors, warnings }
     }
 
+    /// Tells when what is fetched has changed, so that tools are to be loaded anew.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
     /// The newest snapshot.
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
@@ -136,12 +152,17 @@ impl Registry {
     /// Makes the tool of a spec, or says why there is none.
     fn tool(
         &self,
-        spec: Spec,
+        mut spec: Spec,
         standing: Standing,
         last: &Snapshot,
         warnings: &mut Vec<Finding>,
     ) -> Result<Arc<Tool>, NoTool> {
         let before = last.get(&spec.name);
+        let dynamic = self.parts(&spec, before.map_or(&[][..], |tool| &tool.dynamic))?;
+        if before.is_some_and(|tool| tool.standing.refreshed != standing.refreshed) {
+            dynamic.iter().for_each(|part| part.refresh());
+        }
+        dynamic::fill(&mut spec, &dynamic);
         let schema = spec.compile("parameters", &spec.parameters)?;
         warn(&spec, "parameters", &schema, warnings);
         let returns = match &spec.returns {
@@ -154,7 +175,11 @@ impl Registry {
         };
         examples(&spec, &schema, warnings);
         is_active(&spec).map_err(NoTool::Inactive)?;
-        let is_same = |tool: &&Arc<Tool>| tool.spec.is_same_as(&spec) && tool.standing.refreshed == standing.refreshed;
+        let is_same = |tool: &&Arc<Tool>| {
+            tool.spec.is_same_as(&spec)
+                && tool.spec.parameters == spec.parameters
+                && tool.standing.refreshed == standing.refreshed
+        };
         if let Some(tool) = before.filter(is_same) {
             return Ok(tool.clone());
         }
@@ -169,7 +194,25 @@ impl Registry {
         let probe = self.build.probe(&spec)?;
         let known = before.filter(|tool| tool.spec.check == spec.check).map(|tool| tool.availability.clone());
         let tool = Tool::new(Arc::new(spec), schemas, endpoint, guard, standing);
-        Ok(Arc::new(tool.probed(probe, known.unwrap_or_default())))
+        Ok(Arc::new(tool.probed(probe, known.unwrap_or_default()).filled(dynamic)))
+    }
+
+    /// What of its parameters is fetched; what was fetched for an earlier version stays.
+    fn parts(&self, spec: &Spec, before: &[Arc<Part>]) -> Result<Vec<Arc<Part>>, Finding> {
+        let part = |(path, of): (&String, &Dynamic)| {
+            let at = format!("dynamic.{path}");
+            let pointer = path.trim_start_matches("parameters").replace('.', "/");
+            let above = pointer.rsplit_once('/').map_or("", |(above, _)| above);
+            if !spec.parameters.pointer(above).is_some_and(Value::is_object) {
+                let message = format!("there is no '{}' in this tool", path.rsplit_once('.').map_or("", |(a, _)| a));
+                return Err(spec.error_at(&at, message));
+            }
+            if let Some(part) = before.iter().find(|part| part.is(&pointer, of)) {
+                return Ok(part.clone());
+            }
+            Ok(Part::new(pointer, of, self.build.fetch(spec, &at, of)?, self.changed.clone()))
+        };
+        spec.dynamic.iter().map(part).collect()
     }
 }
 

@@ -7,6 +7,7 @@ use contract::{Platform, records::ScheduleId};
 
 pub use approvals::Approvals;
 pub use schedule::{Named, Schedule, Wish};
+pub use tool::{Add, Change, Invoke, Tool, ToolName};
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,51 +178,6 @@ pub struct Sim {
     /// Where they listen; only loopback is possible, port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
     pub listen: SocketAddr,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum Tool {
-    /// Check tool files; exit 0 when they can be used (warnings allowed), 78 when not
-    #[command(after_help = texts::TOOL_VALIDATE)]
-    Validate {
-        /// A file or a folder of files; may be given several times
-        #[arg(long, required = true, value_name = "FILE", num_args = 1..)]
-        spec: Vec<PathBuf>,
-    },
-    /// List the tools that somebody may use
-    #[command(after_help = texts::TOOL_LIST)]
-    List {
-        #[command(flatten)]
-        who: Who,
-        #[command(flatten)]
-        remote: Remote,
-    },
-    /// Show one tool: what it is for and what it takes
-    #[command(after_help = texts::TOOL_SHOW)]
-    Show {
-        /// The tool
-        #[arg(long)]
-        name: String,
-        #[command(flatten)]
-        remote: Remote,
-    },
-    /// Run a tool through the same gate as in chat and print its result
-    #[command(after_help = texts::TOOL_INVOKE)]
-    Invoke(Invoke),
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct Invoke {
-    /// The tool
-    #[arg(long)]
-    pub name: String,
-    /// The arguments as a JSON object
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    pub params: String,
-    #[command(flatten)]
-    pub who: Who,
-    #[command(flatten)]
-    pub remote: Remote,
 }
 
 /// Somebody as policy sees them.
@@ -456,6 +412,7 @@ fn time(text: &str) -> Result<std::time::Duration, String> {
 mod approvals;
 mod schedule;
 mod texts;
+mod tool;
 
 #[cfg(test)]
 mod tests;

@@ -16,8 +16,7 @@ mod trace;
 
 use std::sync::Arc;
 
-use contract::{Caller, Origin, Platform, Sender};
-use endpoints::Endpoints;
+use contract::{Caller, Origin, Platform, Sender, records::Shelf};
 use policies::Compiled;
 use serde_json::{Value, json};
 use tools::Registry;
@@ -27,17 +26,18 @@ pub use check::{check, validate};
 pub use pairing::{approve, pairings, remove};
 pub use policy::{Whose, explain, show as policies};
 pub use remote::health;
-pub use schedule::{
-    schedule, schedule_add, schedule_pause, schedule_remove, schedule_resume, schedule_run, schedules,
-};
+pub use schedule::{schedule, schedule_add, schedule_pause, schedule_remove, schedule_resume, schedule_run, schedules};
 pub use session::{forget, reset, session, sessions};
-pub use tool::{invoke, list, show};
+pub use tool::{
+    add_tools, all_tools, deprecate_tool, invoke, list, publish_tool, refresh_tool, remove_tool, rollback_tool, show,
+    tool_history,
+};
 pub use trace::{stats, tail, turn, turns};
 
 use crate::{
     cli::{Exit, Who},
     config::{Config, Finding},
-    sources::{Origins, Sources},
+    sources::{Origins, Sources, endpoints},
 };
 
 /// What a command has to say.
@@ -134,9 +134,31 @@ impl Said {
     }
 }
 
-/// Reads the tools and policies of a configuration.
+/// Reads the tools and policies of a configuration, and what its store has of tools.
 fn read(config: &Config) -> Sources {
-    Origins::of(config).load(&Registry::new(Arc::new(Endpoints::new())))
+    read_with(config, shelf(config))
+}
+
+fn read_with(config: &Config, shelf: Result<Shelf, String>) -> Sources {
+    let (shelf, away) = shelf.map_or_else(|why| (Shelf::default(), Some(why)), |shelf| (shelf, None));
+    let mut sources = Origins::of(config).load_with(&Registry::new(Arc::new(endpoints(config))), &shelf);
+    sources.warnings.extend(
+        away.map(|why| {
+            Finding::new("store", (0, 0), format!("what was added with 'tool add' is not looked at: {why}"))
+        }),
+    );
+    sources
+}
+
+/// What the store has of tools, where it can be read; nothing of one that was never made. On a thread of its own, with
+/// a runtime of its own: a command that looks at files waits for it as it waits for them.
+fn shelf(config: &Config) -> Result<Shelf, String> {
+    let read = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        runtime.block_on(crate::run::gateway::read_shelf(config))
+    };
+    let read = std::thread::scope(|scope| scope.spawn(read).join());
+    read.unwrap_or_else(|_| Err("it could not be read".to_owned()))
 }
 
 /// What was read, when it can be used to answer; else what is wrong with it.

@@ -8,6 +8,7 @@ use toolgate::{
     commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
     ink::{Ink, Tone},
+    log::Masked,
     run::{self, Ended},
     sources::Origins,
 };
@@ -73,7 +74,7 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
             clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut std::io::stdout());
             Ok(Exit::Ok)
         }
-        Command::Tool(Tool::Validate { spec }) => Ok(say(&common, commands::validate(&spec))),
+        Command::Tool(Tool::Validate { spec }) => Ok(say(&common, commands::validate(&spec, near(&common).as_ref()))),
         Command::Policy(command) => policy(&common, command).await,
         Command::Tool(command) => tool(&common, command).await,
         Command::Trace(command) => trace(&common, command).await,
@@ -95,6 +96,11 @@ fn configuration(common: &Common) -> Result<Config, Ended> {
         eprintln!("warning: {warning}");
     }
     Ok(config)
+}
+
+/// The configuration where there is one that can be read: files are checked without it too.
+fn near(common: &Common) -> Option<Config> {
+    config::load(common.config.as_deref()).ok().map(|loaded| loaded.config)
 }
 
 #[expect(clippy::print_stdout, reason = "this is the place where commands speak")]
@@ -121,7 +127,7 @@ fn log(config: &Config) {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Masked(std::io::stderr()))
         .with_ansi(wanted && std::io::stderr().is_terminal());
     // Set once per process; a second time would be a test that runs commands in one process.
     let _ = if config.log.json { subscriber.json().try_init() } else { subscriber.with_target(false).try_init() };
@@ -185,9 +191,17 @@ async fn sim(_common: &Common, _options: &Sim) -> Result<Exit, Ended> {
 async fn tool(common: &Common, command: Tool) -> Result<Exit, Ended> {
     let config = configuration(common)?;
     let said = match command {
-        Tool::Validate { spec } => commands::validate(&spec),
-        Tool::List { who, remote } => commands::list(&config, &who, &remote).await,
-        Tool::Show { name, remote } => commands::show(&config, &name, &remote).await,
+        Tool::Validate { spec } => commands::validate(&spec, Some(&config)),
+        Tool::Add(add) => commands::add_tools(&config, &add).await,
+        Tool::Publish { change, description } => commands::publish_tool(&config, &change, description).await,
+        Tool::Deprecate(change) => commands::deprecate_tool(&config, &change).await,
+        Tool::Remove(change) => commands::remove_tool(&config, &change).await,
+        Tool::Rollback { named, to } => commands::rollback_tool(&config, &named, to).await,
+        Tool::History { named, text } => commands::tool_history(&config, &named, text).await,
+        Tool::CacheInvalidate(named) => commands::refresh_tool(&config, &named).await,
+        Tool::List { all: true, remote, .. } => commands::all_tools(&config, &remote).await,
+        Tool::List { who, remote, .. } => commands::list(&config, &who, &remote).await,
+        Tool::Show(named) => commands::show(&config, &named.name, &named.remote).await,
         Tool::Invoke(invoke) => commands::invoke(&config, &invoke).await,
     };
     Ok(say(common, said))

@@ -80,7 +80,7 @@ pub fn judge(known: &Known<'_>, wish: &Wish, by: By<'_>) -> Result<Judged, Refus
     match (wish, known.owner) {
         (Wish::Add { spec, overrides }, owner) => match owner {
             Some(owner) if !overrides => Err(Refused::Owned(owner.clone())),
-            Some(_) | None => add(known, after, spec, by),
+            Some(_) | None => Ok(add(after, spec, by)),
         },
         (Wish::Publish { why, .. }, Some(owner)) => lift(after, owner, why, by),
         (Wish::Deprecate { why }, Some(_)) => Ok(deprecate(after, why, by)),
@@ -96,17 +96,16 @@ pub fn judge(known: &Known<'_>, wish: &Wish, by: By<'_>) -> Result<Judged, Refus
     }
 }
 
-fn add(known: &Known<'_>, mut after: StoredTool, spec: &StoredSpec, by: By<'_>) -> Result<Judged, Refused> {
+fn add(mut after: StoredTool, spec: &StoredSpec, by: By<'_>) -> Judged {
     let is_same = |there: &Option<StoredSpec>| there.as_ref().is_some_and(|there| there.digest == spec.digest);
     if is_same(&after.waiting) {
-        return Ok(Judged::Already("this version was added already, and waits to be published"));
+        return Judged::Already("this version was added already, and waits to be published");
     }
     if is_same(&after.live) && after.waiting.is_none() {
-        return Ok(Judged::Already("this version is published already"));
+        return Judged::Already("this version is published already");
     }
     after.waiting = Some(spec.clone());
-    let is_new = known.stored.is_none();
-    Ok(made(ToolVerb::Added, after, if is_new { "" } else { "a further version" }, None, by))
+    made(ToolVerb::Added, after, "", None, by)
 }
 
 fn publish(
@@ -203,10 +202,13 @@ fn before(changes: &[ToolChange]) -> Option<&ToolChange> {
     let present = changes.first()?;
     let from = present.to.filter(|_| present.what == ToolVerb::RolledBack).unwrap_or(present.after.version);
     let present = &present.after;
-    changes
+    let mut older = changes
         .iter()
         .filter(|change| change.after.version < from)
-        .find(|change| change.after.live.is_some() && !is_same_offer(&change.after, present))
+        .skip_while(|change| change.after.live.is_none() || is_same_offer(&change.after, present));
+    let newest = older.next()?;
+    // The change that made it the offer, not one that left it so.
+    Some(older.take_while(|change| is_same_offer(&change.after, &newest.after)).last().unwrap_or(newest))
 }
 
 fn is_same_offer(a: &StoredTool, b: &StoredTool) -> bool {

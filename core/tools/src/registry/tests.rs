@@ -173,12 +173,12 @@ fn a_tool_that_becomes_what_cannot_be_run_keeps_its_last_version() {
     let desk = Desk::new();
     desk.write("a.yaml", &spec("one", "good"));
     desk.load();
-    desk.write("a.yaml", "name: one\nendpoint: { url: 'https://a.test', credential: api }\n");
+    desk.write("a.yaml", "name: one\nendpoint: { type: command, argv: [ls] }\n");
     desk.check(expect![[r#"
         generation 2
         tool one a.yaml:1: good
-        kept one a.yaml:2: credentials are not active in this version, and without its credential the tool is not published
-        warning a.yaml:2:36: credentials are not active in this version, and without its credential the tool is not published: the last good version of 'one' stays in use
+        kept one a.yaml:2: endpoints of type command are not active in this version
+        warning a.yaml:2:13: endpoints of type command are not active in this version: the last good version of 'one' stays in use
     "#]]);
 }
 
@@ -230,20 +230,18 @@ fn what_this_version_cannot_run_is_not_offered() {
     desk.write(
         "a.yaml",
         "name: remote\nendpoint: { type: mcp, server: s, tool: t }\n---\nname: shell\nendpoint: { type: command, argv: [ls] }\n---\n\
-         name: secret\nendpoint:\n  url: https://a.test\n  credential: api\n---\nname: lost\nendpoint: { type: native, name: nobody }\n---\n\
+         name: lost\nendpoint: { type: native, name: nobody }\n---\n\
          name: fetches\nparameters: { properties: { a: { $ref: 'https://a.test/schema' } } }\nendpoint: { url: 'https://a.test' }\n",
     );
     desk.check(expect![[r#"
         generation 1
         tool remote a.yaml:1: 
-        out fetches a.yaml:16: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
-        out lost a.yaml:13: no native tool is called 'nobody'
-        out secret a.yaml:10: credentials are not active in this version, and without its credential the tool is not published
+        out fetches a.yaml:11: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
+        out lost a.yaml:8: no native tool is called 'nobody'
         out shell a.yaml:5: endpoints of type command are not active in this version
-        error a.yaml:13:27: no native tool is called 'nobody'
-        error a.yaml:16:34: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
+        error a.yaml:8:27: no native tool is called 'nobody'
+        error a.yaml:11:34: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
         warning a.yaml:5:13: endpoints of type command are not active in this version
-        warning a.yaml:10:3: credentials are not active in this version, and without its credential the tool is not published
     "#]]);
 }
 

@@ -82,9 +82,50 @@ Examples:
 Warnings tell what will hurt later: no `returns`, a POST with retries that is not idempotent,
 no concurrency_limit.";
 
+pub const TOOL_ADD: &str = "\
+Examples:
+  toolgate tool add --spec weather.yaml
+  toolgate tool add --spec weather.yaml --publish
+  toolgate tool add --spec - < weather.yaml
+
+The spec is checked as `validate` does; 78 when it is wrong. What is offered stays until the new
+version is published. A tool that a file in `tools` has is changed there. The running gateway is
+asked, or the store changed when none answers; the author is who is logged in here.";
+
+pub const TOOL_PUBLISH: &str = "\
+Examples:
+  toolgate tool publish --name weather_query
+  toolgate tool publish --name report --description \"Makes the monthly report; takes a minute\"
+
+A model chooses a tool by its description, so there has to be one.";
+
+pub const TOOL_DEPRECATE: &str = "\
+Example:
+  toolgate tool deprecate --name weather_query --message \"use forecast\"
+
+Its description says so, to people and to models. `publish` takes it back.";
+
+pub const TOOL_REMOVE: &str = "\
+Example:
+  toolgate tool remove --name weather_query
+
+Calls of it are refused from now on, in turns that run too. Its history stays: `rollback` brings it
+back. The tool of a file is switched off; `publish` switches it on.";
+
+pub const TOOL_ROLLBACK: &str = "\
+Examples:
+  toolgate tool rollback --name weather_query
+  toolgate tool rollback --name weather_query --to 4";
+
+pub const TOOL_HISTORY: &str = "\
+Examples:
+  toolgate tool history --name weather_query
+  toolgate tool history --name weather_query --text 4       the spec as it was then";
+
 pub const TOOL_LIST: &str = "\
 Examples:
   toolgate tool list
+  toolgate tool list --all                              with states, whoever may use them
   toolgate tool list --platform telegram --conversation -1001234567890 --sender 123456789
   toolgate tool list --token env:CLIENT_TOKEN           what a client of the API sees
 

@@ -2,20 +2,21 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use contract::Platform;
+use contract::{Platform, records::Shelf};
 use endpoints::Endpoints;
 use policies::{Compiled, PolicyLayer, Verdict};
 use serde_json::json;
-use tools::{Registry, Tool, spec::Publish};
+use tools::{Registry, Tool};
 
 use super::{
-    Said, caller, read,
+    Said, caller, read_with,
     setup::{self, Asked},
+    shelf,
 };
 use crate::{
     cli::Who,
-    config::{Finding, Loaded},
-    sources::Sources,
+    config::{Config, Finding, Loaded},
+    sources::{Sources, endpoints},
 };
 
 /// Whether the configuration, its tools and its policies can be used together, and what the platforms say of the
@@ -25,12 +26,13 @@ pub async fn check(loaded: Result<Loaded, Vec<Finding>>, offline: bool) -> Said 
         Ok(loaded) => loaded,
         Err(errors) => return Said::findings(&errors, &[], "the configuration cannot be used", json!({ "tools": 0 })),
     };
+    let shelf = if offline { Ok(Shelf::default()) } else { shelf(&loaded.config) };
     let asked = if offline { Asked::default() } else { setup::ask(&loaded.config).await };
-    of_files(loaded, asked)
+    of_files(loaded, asked, shelf)
 }
 
-fn of_files(loaded: Loaded, asked: Asked) -> Said {
-    let sources = read(&loaded.config);
+fn of_files(loaded: Loaded, asked: Asked, shelf: Result<Shelf, String>) -> Said {
+    let sources = read_with(&loaded.config, shelf);
     let unoffered = unoffered(&sources);
     let warnings: Vec<_> =
         loaded.warnings.into_iter().chain(sources.warnings).chain(unoffered).chain(asked.warnings).collect();
@@ -60,7 +62,7 @@ fn unoffered(sources: &Sources) -> Vec<Finding> {
     let chats = || Platform::ALL.into_iter().filter(|platform| *platform != Platform::Console);
     let is_meant = |tool: &Tool| {
         let listed = |platform| tool.spec.platforms.as_ref().is_none_or(|listed| listed.contains(&platform));
-        tool.spec.publish == Publish::Auto && chats().any(listed)
+        tool.standing.state.is_offered() && chats().any(listed)
     };
     let is_missed = |tool: &&Arc<Tool>| is_meant(tool) && !chats().any(|chat| compiled.offers(chat, &tool.name));
     let warning = |tool: &Arc<Tool>| {
@@ -81,9 +83,14 @@ fn denial(compiled: &Compiled, platform: Platform, tool: &str) -> Option<String>
     verdicts.iter().find(refuses).map(|Verdict { rule, file, line, .. }| format!("'{rule}' ({file}:{line})"))
 }
 
-/// Whether tool files can be used, alone: other tools that a pipeline calls need not be there.
-pub fn validate(files: &[PathBuf]) -> Said {
-    let loaded = Registry::new(Arc::new(Endpoints::new())).load(files);
+/// Whether tool files can be used, alone: other tools that a pipeline calls need not be there. Credentials have to be,
+/// where a configuration says which there are.
+pub fn validate(files: &[PathBuf], config: Option<&Config>) -> Said {
+    let endpoints = match config.filter(|config| config.file.is_some()) {
+        Some(config) => endpoints(config),
+        None => Endpoints::new().any_credential(),
+    };
+    let loaded = Registry::new(Arc::new(endpoints)).load(files);
     let errors: Vec<_> = loaded.errors;
     let warnings: Vec<_> = loaded.warnings;
     let names: Vec<_> = loaded.snapshot.tools().iter().map(|tool| tool.name.to_string()).collect();

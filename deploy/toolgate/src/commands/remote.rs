@@ -70,6 +70,17 @@ impl Gateway {
         self.send(request.header("content-type", "application/json").body(body)).await
     }
 
+    /// A text that is no JSON.
+    pub async fn post_text(&self, path: &str, query: &[(&str, String)], body: String) -> Result<Value, Trouble> {
+        self.send(self.http.post(format!("{}{path}", self.base)).query(query).body(body)).await
+    }
+
+    /// With words about it.
+    pub async fn delete_with(&self, path: &str, query: &[(&str, String)], body: String) -> Result<Value, Trouble> {
+        let request = self.http.delete(format!("{}{path}", self.base)).query(query);
+        self.send(request.header("content-type", "application/json").body(body)).await
+    }
+
     pub async fn delete(&self, path: &str) -> Result<Value, Trouble> {
         self.send(self.http.delete(format!("{}{path}", self.base))).await
     }

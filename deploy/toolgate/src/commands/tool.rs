@@ -1,13 +1,19 @@
-//! `tool list`, `tool show` and `tool invoke`: of the running gateway, else from files.
+//! `tool list`, `tool show` and `tool invoke`: of the running gateway, else from files and the store. What changes tools
+//! is in `change`.
+
+mod change;
 
 use serde_json::{Value, json};
-use tools::{Quarantine, Schema, Tool};
+use tools::{Quarantine, Schema};
 
 use super::{
-    Said, Teller, caller,
-    remote::{Answer, Gateway, Trouble, ask_tools, named, words},
+    Said, Teller, caller, read,
+    remote::{Answer, Gateway, Trouble, ask, ask_tools, named, words},
+    trace::when,
     usable,
 };
+pub use change::{add_tools, deprecate_tool, publish_tool, refresh_tool, remove_tool, rollback_tool, tool_history};
+
 use crate::{
     cli::{Exit, Invoke, Remote, Who},
     config::Config,
@@ -15,7 +21,7 @@ use crate::{
         Ended,
         gateway::{Running, open, open_store, settings},
     },
-    sources::Origins,
+    sources::{Origins, endpoints},
     table::{self, text},
 };
 
@@ -31,12 +37,51 @@ pub async fn list(config: &Config, who: &Who, remote: &Remote) -> Said {
     }
 }
 
+/// Every tool there is, whoever may use it.
+pub async fn all_tools(config: &Config, remote: &Remote) -> Said {
+    match ask(config, remote, "/v1/tools", &[("all", "true".to_owned())]).await {
+        Answer::Given(tools, teller) => table_of_all(&tools).by(&teller),
+        Answer::Away => {
+            let tools = dispatch::keeper::in_short(&read(config).tools);
+            table_of_all(&Value::Array(tools)).by(&Teller::Files)
+        }
+        Answer::Refused(said) => said,
+    }
+}
+
+fn table_of_all(tools: &Value) -> Said {
+    let rows = tools.as_array().into_iter().flatten().map(|tool| {
+        let cell = |name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+        let short = |name: &str| cell(name).chars().take(8).collect::<String>();
+        let is_newer = tool["waiting"].is_string() && tool["waiting"] != tool["version"];
+        let waits = if is_newer { format!(", {} waits", short("waiting")) } else { String::new() };
+        let from = match tool["line"].as_u64() {
+            Some(line) => format!("{}:{line}", cell("file")),
+            None => String::new(),
+        };
+        vec![
+            cell("name"),
+            format!("{}{waits}", cell("state")),
+            short("version"),
+            cell("toolset"),
+            from,
+            cell("description"),
+        ]
+    });
+    let columns = [text("name"), text("state"), text("version"), text("toolset"), text("from"), text("description")];
+    Said::told(table::draw(&columns, rows, "there are no tools"), json!({ "tools": tools }))
+}
+
 /// One tool: as the files say, or as the running gateway describes it.
 pub async fn show(config: &Config, name: &str, remote: &Remote) -> Said {
     let local = shown(config, name);
     if local.exit == Exit::Ok && remote.gateway.is_none() {
         return local;
     }
+    if let Answer::Given(tool, teller) = ask(config, remote, &format!("/v1/tools/{}", segment(name)), &[]).await {
+        return in_full(&tool).by(&teller);
+    }
+    // A client is told of its own view alone.
     match ask_tools(config, remote, &Who::default()).await {
         Answer::Given(tools, teller) => {
             match tools.as_array().into_iter().flatten().find(|tool| tool["name"] == name) {
@@ -119,7 +164,7 @@ async fn alone(config: &Config, asked: &Invoke) -> Said {
 /// A gateway without adapters. It owns the store, so that a call that happens once has its record.
 async fn start(config: &Config) -> Result<Running, Ended> {
     let stores = open_store(config).await?;
-    let running = open(Origins::of(config), stores, settings(config), None).await?;
+    let running = open(Origins::of(config), stores, settings(config), None, endpoints(config)).await?;
     running.start();
     if running.is_ours().await {
         return Ok(running);
@@ -179,7 +224,7 @@ pub(super) fn shown(config: &Config, name: &str) -> Said {
         Err(said) => return said,
     };
     let said = match sources.tools.get(name) {
-        Some(tool) => in_full(tool),
+        Some(tool) => in_full(&dispatch::keeper::in_full(tool)),
         None => unknown(name, sources.tools.tools().iter().map(|tool| &*tool.name)),
     };
     said.by(&Teller::Files)
@@ -190,37 +235,38 @@ fn unknown<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Said {
     Said::failed(Exit::Failed, format!("there is no tool '{name}'{}", near.unwrap_or_default()))
 }
 
-/// A tool as its file says: what a model is told of it, and what its owner wants to know besides.
-fn in_full(tool: &Tool) -> Said {
-    let spec = &tool.spec;
-    let (file, line) = spec.source();
-    let labels: Vec<_> = spec.permissions.iter().map(|label| &**label).collect();
-    let timeout_ms = u64::try_from(spec.execution.timeout.as_millis()).unwrap_or(u64::MAX);
-    let mut said = described(&tool.described());
+/// A tool as operators are told of it.
+fn in_full(tool: &Value) -> Said {
+    let mut said = described(tool);
+    let text = |name: &str| contract::text::one_line(tool[name].as_str().unwrap_or_default(), 200);
+    let labels: Vec<_> = tool["labels"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let repeats = tool["repeatable"].as_bool().unwrap_or_default();
     let mut facts = vec![
         String::new(),
-        format!("from        {file}:{line}"),
-        format!("version     {}", tool.digest),
-        format!("toolset     {}", spec.toolset),
+        format!("state       {}", text("state")),
+        format!("from        {}:{}", text("file"), tool["line"]),
+        format!("version     {}", text("version")),
+        format!("toolset     {}", text("toolset")),
         format!("labels      {}", if labels.is_empty() { "none".into() } else { labels.join(", ") }),
-        format!("repeatable  {}", if tool.is_repeatable() { "yes" } else { "no: a call is run once, never again" }),
-        format!("timeout     {} s", spec.execution.timeout.as_secs_f64()),
+        format!("repeatable  {}", if repeats { "yes" } else { "no: a call is run once, never again" }),
+        format!("timeout     {} s", tool["timeout_ms"].as_f64().unwrap_or_default() / 1_000.0),
     ];
-    facts.extend(tool.unavailable().map(|why| format!("unavailable {why}")));
-    if let Some(returns) = &spec.returns {
-        facts.extend([String::new(), "returns".into(), pretty(returns)]);
+    for (mark, what) in [("deprecated", "deprecated "), ("off", "switched off")] {
+        if let Some(by) = tool[mark]["by"].as_str() {
+            let why = tool[mark]["why"].as_str().unwrap_or_default();
+            let at = when(tool[mark]["at_ms"].as_u64().unwrap_or_default().saturating_mul(1_000));
+            facts.push(contract::text::one_line(format!("{what} {at} by {by}: {why}").trim_end_matches(": "), 700));
+        }
+    }
+    if tool["waiting"].is_string() {
+        facts.push(format!("waits       {}, until it is published", text("waiting")));
+    }
+    facts.extend(tool["unavailable"].as_str().map(|why| format!("unavailable {}", contract::text::one_line(why, 500))));
+    if !tool["returns"].is_null() {
+        facts.extend([String::new(), "returns".into(), pretty(&tool["returns"])]);
     }
     said.text.push('\n');
     said.text.push_str(&facts.join("\n"));
-    said.json["file"] = json!(file);
-    said.json["line"] = json!(line);
-    said.json["version"] = json!(tool.digest.to_string());
-    said.json["toolset"] = json!(&*spec.toolset);
-    said.json["labels"] = json!(labels);
-    said.json["repeatable"] = json!(tool.is_repeatable());
-    said.json["timeout_ms"] = json!(timeout_ms);
-    said.json["unavailable"] = json!(tool.unavailable());
-    said.json["returns"] = json!(spec.returns);
     said
 }
 

@@ -318,7 +318,7 @@ fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
     T::deserialize(value).ok()
 }
 
-fn when(us: u64) -> String {
+pub(super) fn when(us: u64) -> String {
     let at = i64::try_from(us).ok().and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
     at.map(|at| at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default()
 }

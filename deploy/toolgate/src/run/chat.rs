@@ -23,7 +23,7 @@ use crate::{
         Ended,
         gateway::{self, open_store},
     },
-    sources::Origins,
+    sources::{Origins, endpoints},
 };
 
 /// Said when another process owns the store's turns.
@@ -49,7 +49,7 @@ pub struct Show {
 pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, show: Show) -> Result<(), Ended> {
     let stores = open_store(config).await?;
     let settings = dispatch::Settings { drain: Duration::from_secs(2), ..gateway::settings(config) };
-    let running = gateway::open(origins, stores, settings, gateway::models(config)?).await?;
+    let running = gateway::open(origins, stores, settings, gateway::models(config)?, endpoints(config)).await?;
     running.start();
     if !running.is_ours().await {
         return Err(Ended::Again(TAKEN.into()));

@@ -19,7 +19,7 @@ use crate::{
         adapters::Account,
         gateway::{self, asked_to_stop, open_store},
     },
-    sources::Origins,
+    sources::{Origins, endpoints},
 };
 
 /// The tokens that the demo's bots show the simulators; they open nothing else.
@@ -64,8 +64,14 @@ pub async fn demo(options: &Options) -> Result<(), Ended> {
     let digest = daily_digest(&sim);
     let config = demo_config(options, &folder);
     let stores = open_store(&config).await?;
-    let mut running =
-        gateway::open(Origins::demo(&services.url()), stores, gateway::settings(&config), Some(model)).await?;
+    let mut running = gateway::open(
+        Origins::demo(&services.url()),
+        stores,
+        gateway::settings(&config),
+        Some(model),
+        endpoints(&config),
+    )
+    .await?;
     running.connect(accounts(&sim.url));
     let web = running
         .serve(web::Config {

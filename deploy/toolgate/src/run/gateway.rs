@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use axum::Router;
-use contract::records::Stores;
+use contract::records::{Shelf, Stores};
 use dispatch::{Gateway, Options, Settings};
 use endpoints::Endpoints;
 use models::Chain;
@@ -29,6 +29,8 @@ pub struct Running {
     pub stores: Stores,
     loader: Arc<Loader>,
     keeper: Arc<Keeper>,
+    /// The servers whose tools are called over MCP.
+    mcp: Option<Arc<endpoints::mcp::Servers>>,
     connected: Vec<Adapter>,
     adapters: TaskTracker,
     /// Ends adapters and HTTP.
@@ -55,6 +57,20 @@ pub async fn open_store(config: &Config) -> Result<Stores, Ended> {
         warn!("store: {warning}");
     }
     store::open(&url, options).await.map_err(no_store)
+}
+
+/// What the configured store has of tools, without making one.
+pub async fn read_shelf(config: &Config) -> Result<Shelf, String> {
+    if matches!(&config.store, Store::Sqlite(path) if !path.exists()) {
+        return Ok(Shelf::default());
+    }
+    let url = store_url(&config.store).await.map_err(|ended| ended.to_string())?;
+    let prefix = config.store_prefix.clone();
+    let options = store::Options { prefix, create: false, ..store::Options::default() };
+    let stores = store::open(&url, options).await.map_err(|error| error.to_string())?;
+    let shelf = stores.registry.shelf().await.map_err(|down| down.to_string());
+    stores.close().await;
+    shelf
 }
 
 fn no_store(error: store::OpenError) -> Ended {
@@ -116,8 +132,10 @@ pub async fn open(
     stores: Stores,
     settings: Settings,
     models: Option<Arc<Chain>>,
+    endpoints: Endpoints,
 ) -> Result<Running, Ended> {
-    let loader = Arc::new(Loader::new(origins, Endpoints::new()));
+    let mcp = endpoints.mcp_servers();
+    let loader = Arc::new(Loader::new(origins, endpoints));
     let read = loader.read_shelf(&*stores.registry).await;
     read.map_err(|down| Ended::Again(format!("the tools of the store cannot be read: {down}")))?;
     let first = loader.clone();
@@ -140,6 +158,7 @@ pub async fn open(
         stores,
         loader,
         keeper,
+        mcp,
         connected: Vec::new(),
         adapters: TaskTracker::new(),
         intake: CancellationToken::new(),
@@ -183,6 +202,9 @@ impl Running {
     /// Starts the gateway and the adapters.
     pub fn start(&self) {
         self.gateway.start();
+        if let Some(mcp) = &self.mcp {
+            mcp.start(&self.gateway.health());
+        }
         let (follow, over) = (self.keeper.clone().follow(self.gateway.clone()), self.intake.clone());
         self.adapters.spawn(async move {
             tokio::select! {
@@ -229,6 +251,9 @@ impl Running {
             warn!("an adapter did not stop in time");
         }
         self.gateway.drain().await;
+        if let Some(mcp) = &self.mcp {
+            mcp.close().await;
+        }
         self.stores.close().await;
         if let Some(web) = web {
             let _ = web.join.await;

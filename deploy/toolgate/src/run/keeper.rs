@@ -39,11 +39,19 @@ impl Keeper {
         Self { loader, stored }
     }
 
-    /// Brings the gateway up to each change of whatever process, until it is dropped.
+    /// Brings the gateway up to each change of whatever process, and of what is fetched, until it is dropped.
     pub async fn follow(self: Arc<Self>, gateway: Gateway) {
         let mut seen = self.loader.shelf().generation;
+        let mut fetched = self.loader.registry().changes();
         loop {
-            match self.stored.tools_changed(seen).await {
+            let changed = tokio::select! {
+                changed = self.stored.tools_changed(seen) => changed,
+                Ok(()) = fetched.changed() => {
+                    dispatch::keeper::Keeper::reload(&*self, &gateway).await;
+                    continue;
+                }
+            };
+            match changed {
                 Ok(now) => {
                     seen = now;
                     if self.loader.shelf().generation != now {
@@ -122,7 +130,7 @@ impl Keeper {
             }
         }
         let wish = Wish::Publish { described, why: why.to_owned() };
-        Ok(Kept { warnings, ..self.put(asked, seen, name, &wish).await? })
+        self.put(asked, seen, name, &wish).await
     }
 
     async fn rollback(&self, asked: &Asked, name: &str, to: Option<u64>) -> Result<Kept, NotKept> {
@@ -131,11 +139,8 @@ impl Keeper {
         let owner = self.owner(name);
         let wish = Wish::Rollback { to };
         let by = By { name: &asked.by, at_ms: now_ms() };
-        let judged = judge(
-            &Known { name, stored: known.as_ref(), changes: &changes, owner: owner.as_ref() },
-            &wish,
-            by,
-        );
+        let judged =
+            judge(&Known { name, stored: known.as_ref(), changes: &changes, owner: owner.as_ref() }, &wish, by);
         let mut warnings = Vec::new();
         if let Ok(Judged::Change(change)) = &judged
             && let Some(live) = &change.after.live
@@ -146,7 +151,7 @@ impl Keeper {
                 return Err(NotKept::Wrong { errors: vec![blocked], warnings });
             }
         }
-        Ok(Kept { warnings, ..self.put(asked, asked.seen, name, &wish).await? })
+        self.put(asked, asked.seen, name, &wish).await
     }
 
     async fn refresh(&self, name: &str) -> Result<Kept, NotKept> {

@@ -11,7 +11,7 @@ use crate::{
         adapters::accounts,
         gateway::{self, asked_to_stop, open_store},
     },
-    sources::Origins,
+    sources::{Origins, endpoints},
 };
 
 /// Runs until it is told to stop. With `json`: a line with where it is, when it is ready.
@@ -19,7 +19,8 @@ use crate::{
 pub async fn up(config: &Config, json: bool) -> Result<(), Ended> {
     let models = gateway::models(config)?;
     let stores = open_store(config).await?;
-    let mut running = gateway::open(Origins::of(config), stores, gateway::settings(config), models).await?;
+    let mut running =
+        gateway::open(Origins::of(config), stores, gateway::settings(config), models, endpoints(config)).await?;
     running.watch();
     running.connect(accounts(&config.platforms).await?);
     let platforms = config.platforms.count();
