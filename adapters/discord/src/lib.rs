@@ -5,7 +5,7 @@
 //! [`inspect`] says what the account lacks.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -119,6 +119,8 @@ pub struct Discord {
     menus: Menus,
     /// Channel and message on which we put the sign for waiting.
     waiting: Mutex<HashSet<(String, String)>>,
+    /// Direct conversations by the people in them.
+    directs: Mutex<HashMap<String, String>>,
 }
 
 /// Who we are on this account.
@@ -140,6 +142,7 @@ impl Discord {
             places: Places::default(),
             menus: Menus::default(),
             waiting: Mutex::default(),
+            directs: Mutex::default(),
         }))
     }
 

@@ -14,13 +14,14 @@ use crate::{
     answers::{First, Live},
     inbound::text,
     lock,
-    refusal::{explain, is_missing, is_over},
+    refusal::{asked, explain, is_missing, is_over},
     render,
     rest::{Body, Problem, attachments},
 };
 
 mod body;
 mod find;
+mod person;
 
 pub(crate) use self::body::{EPHEMERAL, nobody};
 
@@ -46,6 +47,7 @@ impl Outlet for Discord {
     }
 
     async fn send(&self, to: &Address, op: Op<'_>, key: &DeliveryKey) -> Sent {
+        let to = &*self.place(to).await.map_err(if matches!(op, Op::Find) { asked } else { explain })?;
         match op {
             Op::Post(part) => self.post(to, part, key, false).await,
             Op::Draft(None, part, _) => self.post(to, part, key, true).await,
@@ -56,6 +58,8 @@ impl Outlet for Discord {
     }
 
     async fn indicate(&self, to: &Address, indicator: Indicator) {
+        let Ok(to) = self.place(to).await else { return };
+        let to = &*to;
         match indicator {
             // A deferred answer shows by itself that something is done.
             Indicator::Typing if Live::of(&to.private).is_some_and(|live| !live.is_press) => {}
@@ -86,6 +90,10 @@ impl Outlet for Discord {
     /// In a direct conversation nobody else is there; elsewhere an interaction's answer can be the sender's alone.
     fn can_be_private(&self, to: &Address) -> bool {
         to.direct || Live::of(&to.private).is_some()
+    }
+
+    fn to_person(&self, account: &str, person: &str) -> Option<Address> {
+        person::address(account, person)
     }
 
     /// The channel without its thread.

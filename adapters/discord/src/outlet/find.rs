@@ -37,6 +37,10 @@ impl Discord {
                 Err(problem) => return Err(asked(problem)),
             }
         }
+        // Before we know who we are, nothing can be told to be ours, nor that it is not.
+        if self.user().is_empty() {
+            return Err(DeliveryError::NotSent("not introduced yet".into()));
+        }
         let wanted = Wanted {
             me: self.user(),
             nonces: [nonce(key, false), nonce(key, true)],

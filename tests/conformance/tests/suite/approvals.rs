@@ -21,7 +21,8 @@ cases! {
     a_yes_for_the_session_is_for_the_very_same_call: "P7";
     it_is_asked_and_answered_on_another_platform: "P9 P10";
     an_answer_can_be_typed: "P10 I9";
-    an_approver_is_asked_privately: "P9" on [Telegram Slack] since "a bot's direct conversation is opened by another request, which is not made";
+    a_no_can_have_a_reason: "X5 I9";
+    an_approver_is_asked_privately: "P9";
 }
 
 /// The platform's id of a person.
@@ -79,7 +80,7 @@ async fn an_approver_lets_a_call_run_and_its_card_shows_it(platform: Platform) {
     let card = card(&stage.people, "general", "id: \"x\"").await;
     assert!(card.text.contains("Approval needed") && card.text.contains("once"), "{card:?}");
     let labels: Vec<_> = card.buttons.iter().map(|button| button.text.as_str()).collect();
-    assert_eq!(labels, ["Allow once", "Allow in this session", "Deny"]);
+    assert_eq!(labels, ["Allow once", "Allow in this session", "Deny", "Deny with a reason"]);
     assert_eq!(stage.gate.runs(), 0);
     stage.people.press("bob", &card, "Allow once").await;
     told_alone(&stage, "bob", "goes on").await;
@@ -213,7 +214,7 @@ async fn a_preview_of_long_arguments_is_one_message_and_hides_secrets(platform: 
     stage.people.mention("general", "ann", &format!("/once {text}")).await;
     let card = card(&stage.people, "general", "once").await;
     assert!(card.text.contains(" left out)") && card.text.contains("api_key: ***"), "{card:?}");
-    assert_eq!(card.buttons.len(), 3);
+    assert_eq!(card.buttons.len(), 4);
     let chat = stage.people.chat("general").await;
     assert_eq!(chat.iter().filter(|entry| is_card(entry)).count(), 1);
     assert!(!stage.people.everything().await.contains("sk-live-secret"));
@@ -305,5 +306,28 @@ async fn an_approver_is_asked_privately(platform: Platform) {
     stage.people.reads("dm:bob", "was allowed by").await;
     let cards = chat.iter().filter(|entry| entry.text.contains("id: \"x\"")).count();
     assert_eq!(cards, 1, "{chat:#?}");
+    stage.end().await;
+}
+
+/// Where there are forms one asks for it; else the answer to the card says it.
+async fn a_no_can_have_a_reason(platform: Platform) {
+    let stage = asking(platform).await;
+    stage.people.mention("general", "ann", "/once id=x").await;
+    let card = card(&stage.people, "general", "once").await;
+    let before = stage.people.transcript("general").await.last().map_or(0, |entry| entry.n);
+    stage.people.press("eve", &card, "Deny with a reason").await;
+    if platform == Platform::Telegram {
+        told_alone(&stage, "eve", "send the reason as a reply to the question").await;
+        let message = card.message.clone().expect("a card is a message");
+        stage.people.say_to("general", "eve", "too much at once", &message).await;
+    } else {
+        stage.people.sees("general", |entry| entry.n > before && entry.kind == "modal").await;
+        let values = serde_json::json!({ "why": "too much at once" });
+        let sent = serde_json::json!({ "conversation": "general", "user": "eve", "values": values });
+        stage.people.post("submit", sent).await;
+    }
+    stage.people.sees("general", |entry| entry.is_said() && entry.text.contains("too much at once")).await;
+    stage.people.reads("general", "was refused by").await;
+    assert_eq!(stage.gate.runs(), 0);
     stage.end().await;
 }
