@@ -1,4 +1,5 @@
-// Calls that wait for people: who may answer here is an operator; others are told that somebody is asked.
+// Calls that wait for people. An operator may answer all of them here, everybody what they asked for and only have to confirm;
+// of the others it is told that somebody is asked.
 
 import * as api from "./api.js";
 import { make } from "./dom.js";
@@ -32,9 +33,9 @@ export class Waiting {
     };
     const key = (label, words) => make("button", { type: "button", class: "key", text: label, on: { click: answer(words) } });
     card.append(
-      make("p", {}, make("strong", { text: "May this run? " }), make("code", { text: one.tool })),
+      make("p", {}, make("strong", { text: one.by === "requester" ? "Please confirm: " : "May this run? " }), make("code", { text: one.tool })),
       make("pre", { text: one.args || "" }),
-      one.why ? make("p", { class: "soft", text: one.why }) : "",
+      one.said_by_model ? make("p", { class: "soft", text: one.said_by_model }) : "",
       make("p", { class: "soft small", text: `Asked by ${one.name || one.sender}, until ${new Date(one.until_ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })}` }),
       make("div", { class: "keys" }, key("Allow", { answer: "allow" }), key("Allow in this session", { answer: "allow", session: true }), key("Deny", { answer: "deny" })));
     return card;

@@ -154,7 +154,8 @@ fn message(
         locale: None,
         at_ms: body::now_ms(),
     };
-    let caller = Caller { origin: message.origin(), ..caller };
+    // Nobody is there to be asked back: one answer is what is wanted.
+    let caller = Caller { origin: Origin::Api, ..caller };
     Ok((message, caller, held))
 }
 

@@ -9,13 +9,16 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use contract::{Accepted, Address, Caller, Code, Digest, Failure, Heard, Kind, Message, Opaque, Reply, TurnId};
+use contract::{
+    Accepted, Address, Caller, Code, Digest, Failure, Heard, Kind, Message, Opaque, Reply, TurnId,
+    records::{Approval, By},
+};
 use dispatch::Gateway;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    body, callers, follow,
+    approvals, body, callers, follow,
     gate::Who,
     problem::Problem,
     routes::App,
@@ -26,6 +29,8 @@ use crate::{
 /// Seconds that an answer is waited for unless the request says otherwise, and at most.
 const WAIT: u64 = 60;
 const WAIT_MAX: u64 = 300;
+/// How often it is looked whether a turn waits for the one who asked.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often a message that was refused may be sent again under one id.
 const TRIES: u32 = 100;
 
@@ -74,10 +79,35 @@ pub async fn post(
     }
     let settled = tokio::select! {
         settled = turns::settled(&app.gateway, turn) => settled,
+        // It waits for the one who asked: they are told so at once.
+        () = waits_for(&app, &who, turn) => Standing::Open,
         () = tokio::time::sleep(Duration::from_secs(wait.unwrap_or(WAIT))) => Standing::Open,
         () = app.shutdown.cancelled() => Standing::Open,
     };
-    answered(turn, &settled)
+    answered(&app, &who, turn, &settled).await
+}
+
+/// Returns once nothing is left of the turn but that the one who asks confirms something.
+async fn waits_for(app: &App, who: &Who, turn: TurnId) {
+    loop {
+        if app.gateway.is_parked(turn) && !asked(app, who, turn).await.is_empty() {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// What the one who asks has to confirm before the turn goes on.
+async fn asked(app: &App, who: &Who, turn: TurnId) -> Vec<serde_json::Value> {
+    let mut waits = Vec::new();
+    for id in app.gateway.waits_for(turn).await.unwrap_or_default() {
+        let approval = app.gateway.approval(id).await.ok().flatten();
+        let theirs = |approval: &Approval| {
+            approval.state.is_open() && approval.by == By::Requester && approvals::concerns(who, approval)
+        };
+        waits.extend(approval.filter(theirs).map(|approval| approvals::shown(who, &approval)));
+    }
+    waits
 }
 
 /// Accepts the message. What was refused because too many waited may be sent again under its id: it is not known then.
@@ -106,15 +136,19 @@ pub async fn get(
     body::Segment(reference): body::Segment,
 ) -> Result<Response, Problem> {
     let turn = turns::seen(&app.gateway, &who, &reference).await?;
-    answered(turn, &turns::standing(&app.gateway, turn).await?)
+    answered(&app, &who, turn, &turns::standing(&app.gateway, turn).await?).await
 }
 
-fn answered(turn: TurnId, standing: &Standing) -> Result<Response, Problem> {
+async fn answered(app: &App, who: &Who, turn: TurnId, standing: &Standing) -> Result<Response, Problem> {
     match standing {
         Standing::Replied(reply) => Ok(Json(view::answer(Some(turn), reply)).into_response()),
         Standing::Open => {
-            let later = (StatusCode::ACCEPTED, Json(json!({ "reference": turn.to_string() })));
-            Ok(located(turn, later.into_response()))
+            let mut later = json!({ "reference": turn.to_string() });
+            let waits = asked(app, who, turn).await;
+            if !waits.is_empty() {
+                later["waits"] = waits.into();
+            }
+            Ok(located(turn, (StatusCode::ACCEPTED, Json(later)).into_response()))
         }
         Standing::Refused => {
             Err(Problem::busy("too many messages wait in this conversation already; this one was not taken")

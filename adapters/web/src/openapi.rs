@@ -87,17 +87,17 @@ fn paths() -> Value {
             "responses": answers(&[("200", "The layers in order; all must allow it", "Explained")]),
         } },
         "/v1/approvals": { "get": {
-            "summary": "Calls that wait for people, the next to expire first (operators)",
+            "summary": "Calls that wait for people, the next to expire first; for a client those that its users have to confirm",
             "responses": answers(&[("200", "The approvals", "Approvals")]),
         } },
         "/v1/approvals/{id}": {
             "get": {
-                "summary": "An approval as it stands; for a day after it was decided (operators)",
+                "summary": "An approval as it stands, with all arguments; for a day after it was decided",
                 "parameters": [path("id")],
                 "responses": answers(&[("200", "The approval", "Approval")]),
             },
             "post": {
-                "summary": "Let the call run or not, as an operator; 'said' tells what came of it (operators)",
+                "summary": "Let the call run or not, as an operator, or as a client whose user has to confirm it; 'said' tells what came of it",
                 "parameters": [path("id")],
                 "requestBody": json_body("Decision"),
                 "responses": answers(&[("200", "The approval as it stands now", "Approval")]),
@@ -304,7 +304,9 @@ fn schemas() -> Value {
     let text = || json!({ "type": "string" });
     let number = || json!({ "type": "integer" });
     json!({
-        "Later": { "type": "object", "properties": { "reference": text() } },
+        "Later": { "type": "object", "properties": { "reference": text(),
+            "waits": { "type": "array", "items": { "$ref": "#/components/schemas/Approval" },
+                "description": "what the user has to confirm before it goes on" } } },
         "Tools": { "type": "array", "items": { "type": "object" } },
         "Arguments": { "type": "object" },
         "Invoked": { "type": "object", "properties": {

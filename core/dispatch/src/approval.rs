@@ -27,7 +27,7 @@ use tokio::sync::{Notify, watch};
 pub(crate) use ask::{Asks, ask, people};
 pub(crate) use card::listed;
 pub(crate) use decide::{Answer, by_operator, by_person, concerns, typed};
-pub(crate) use park::{before, found, keep_time, park, stop};
+pub(crate) use park::{before, found, keep_time, park, stop, withdraw_below};
 pub(crate) use reasons::{Reasons, asked as reason_asked, said as reason_said};
 pub(crate) use still::Waits;
 pub(crate) use wait::answered;
@@ -159,6 +159,11 @@ impl Book {
         theirs.map(|waiting| waiting.turn).collect()
     }
 
+    /// Whether calls of the turn wait.
+    pub fn holds(&self, turn: TurnId) -> bool {
+        self.lock().of.values().any(|waiting| waiting.turn == turn)
+    }
+
     /// The turns that wait, as they are listed beside those that run.
     pub fn lines(&self, now_us: u64) -> Vec<TurnLine> {
         let open = self.lock();
@@ -201,6 +206,11 @@ impl Book {
     fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The approvals that a turn waits for, where it is parked.
+pub(crate) fn waits_for(record: &contract::records::Record) -> Vec<ApprovalId> {
+    record.parked.as_ref().map_or_else(Vec::new, |parked| ids(&parked.wait))
 }
 
 /// The ids that a parked turn waits for.

@@ -9,16 +9,18 @@ use std::sync::{
 };
 
 use contract::{
-    Call, CallId, CallPath, Code, Content, Failure, Kind, Message, Node, Outcome, Problem, Reply, State,
+    Call, CallId, CallPath, Code, Content, Effect, Failure, Kind, Message, Node, Outcome, Problem, Reply, State,
     message::Heard,
-    records::{Change, ModelStep, Record},
+    records::{ApprovalId, Change, ModelStep, Record},
 };
 use futures_util::{FutureExt, future::BoxFuture};
 use policies::{Limits, Rights};
 use serde_json::{Value, json};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::{
-    bridge,
+    approval, bridge,
     call::{Begun, TurnCx},
     session::address_of,
     turn::{self, now_ms, now_us},
@@ -147,7 +149,7 @@ async fn carried_out(cx: &Arc<TurnCx>, delegated: Delegated) -> Outcome {
     cx.waits.is_begun_anew(&call.path);
     node.started_us = now_us();
     cx.inner.tracer.start(&cx.live, &Arc::new(node.clone()));
-    cx.progress.listed(node.call, DELEGATE);
+    let stop = cx.progress.started(node.call, DELEGATE, &cx.cancel);
     let under = Under {
         path: call.path.clone(),
         node: node.call,
@@ -157,7 +159,7 @@ async fn carried_out(cx: &Arc<TurnCx>, delegated: Delegated) -> Outcome {
     };
     // One that is dropped may have had effects.
     let mut begun = Begun::new(cx, call.path, node, false);
-    let (result, is_harmless) = answer(cx, task.words, &under).await;
+    let (result, is_harmless) = answer(cx, task.words, &under, &stop).await;
     begun.ended_with(result, is_harmless);
     // What it came to is not asked for again in a next life.
     if let Some(entry) = begun.entry() {
@@ -167,22 +169,59 @@ async fn carried_out(cx: &Arc<TurnCx>, delegated: Delegated) -> Outcome {
 }
 
 /// The answer, and whether the task may be done again without harm.
-async fn answer(cx: &Arc<TurnCx>, words: String, under: &Under) -> (Result<Value, Failure>, bool) {
+async fn answer(
+    cx: &Arc<TurnCx>,
+    words: String,
+    under: &Under,
+    stop: &CancellationToken,
+) -> (Result<Value, Failure>, bool) {
     if !cx.steps.take() {
         let failure = Failure::new(Code::LimitReached, "it took more steps than one message may take");
         return (Err(failure), true);
     }
     let record = record(cx, words, &under.path);
     let (mut plan, mut steps) = (Vec::new(), Vec::new());
-    let planned = turn::planned(cx, &record, Some(under), &mut plan, &mut steps).await;
+    let planned = tokio::select! {
+        biased;
+        planned = turn::planned(cx, &record, Some(under), &mut plan, &mut steps) => Ok(planned),
+        waited_for = stopped_alone(cx, stop) => Err(waited_for),
+    };
     if !under.had_last_word.load(Ordering::Relaxed) {
         cx.steps.give_back();
     }
     let is_harmless = steps.iter().flatten().all(|outcome| outcome.repeatable || never_ran(outcome));
+    let planned = match planned {
+        Ok(planned) => planned,
+        Err(waited_for) => {
+            approval::withdraw_below(cx, &under.path, waited_for).await;
+            let failure = stopped(cx, &under.path);
+            let is_harmless = is_harmless && failure.effect == Effect::None;
+            return (Err(told(&failure, &steps)), is_harmless);
+        }
+    };
     match planned {
         Ok(reply) => (Ok(Value::String(text(&reply))), is_harmless),
         Err(failure) => (Err(told(&failure, &steps)), is_harmless),
     }
+}
+
+/// Returns when the task is to end and the rest of the turn goes on, with what is waited for at that moment; what ends the
+/// turn is heard by what the task does.
+async fn stopped_alone(cx: &TurnCx, stop: &CancellationToken) -> Vec<ApprovalId> {
+    stop.cancelled().await;
+    if cx.cancel.is_cancelled() {
+        std::future::pending::<()>().await;
+    }
+    cx.waits.waits_for()
+}
+
+/// As whoever handed the task on is told it: calls that were cut off may have had their effect.
+fn stopped(cx: &TurnCx, task: &CallPath) -> Failure {
+    let cut = |node: &Node| {
+        node.state == State::Unknown && node.path.as_ref().is_some_and(|path| path.parts().starts_with(task.parts()))
+    };
+    let effect = if cx.live.nodes().iter().any(cut) { Effect::Unknown } else { Effect::None };
+    Failure::new(Code::Cancelled, "stopped, as you asked").effect(effect)
 }
 
 fn never_ran(outcome: &Outcome) -> bool {

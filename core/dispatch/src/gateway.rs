@@ -17,7 +17,7 @@ use contract::{
 use futures_util::StreamExt;
 use policies::{Gating, Rule, Verdict};
 use serde_json::Value;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tools::Resources;
 use tracing::warn;
@@ -40,6 +40,7 @@ use crate::{
     reason::{Reasoner, Spending, Spent},
     recovery::{self, Fences},
     running::{Running, Told},
+    schedule,
     session::{Mounts, Noting},
     snapshot::{Snapshot, ToolList},
     trace::{Flusher, TraceHealth, Tracer},
@@ -110,6 +111,8 @@ pub(crate) struct Inner {
     pub noting: Noting,
     pub indicators: Indicators,
     pub spending: Spending,
+    /// A schedule was made or changed.
+    pub schedules: Notify,
     pub resources: Resources,
     pub health: Health,
     pub planner: Arc<dyn Planner>,
@@ -167,6 +170,7 @@ impl Gateway {
             noting: Noting::default(),
             indicators: Indicators::default(),
             spending: Spending::default(),
+            schedules: Notify::new(),
             resources: Resources::default(),
             health: Health::default(),
             model: options.model.clone(),
@@ -194,6 +198,7 @@ impl Gateway {
             self.owners.spawn(flusher.run(self.inner.left.clone()));
             self.owners.spawn(recovery::hold(self.inner.clone()));
             self.owners.spawn(approval::keep_time(self.inner.clone()));
+            self.owners.spawn(schedule::keep(self.inner.clone()));
             self.owners.spawn(probing::keep(self.inner.clone()));
         }
     }
@@ -353,6 +358,24 @@ impl Gateway {
 
     pub async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, StoreDown> {
         Ok(self.inner.stores.approvals.approval(id).await?)
+    }
+
+    /// Whether nothing is left of a turn but to wait for people, as far as this process keeps its time.
+    pub fn is_parked(&self, turn: TurnId) -> bool {
+        self.inner.approvals.holds(turn) && !self.inner.running.holds(turn)
+    }
+
+    /// The approvals that a parked turn waits for.
+    pub async fn waits_for(&self, turn: TurnId) -> Result<Vec<ApprovalId>, StoreDown> {
+        let record = self.record(turn).await?;
+        Ok(record.map_or_else(Vec::new, |record| approval::waits_for(&record)))
+    }
+
+    /// The answer of whoever asked for the call, who confirms it or not; what came of it in words.
+    pub async fn confirm(&self, approval: &Approval, answer: Result<Extent, String>) -> Result<String, StoreDown> {
+        let answer = answer.map_or_else(approval::Answer::Deny, approval::Answer::Allow);
+        let at = crate::session::address_of(&approval.caller);
+        approval::by_person(&self.inner, &approval.caller, &at, approval.id, answer).await
     }
 
     /// An operator's yes; what came of it in words, and the approval as it stands now. Nothing when it is not known.

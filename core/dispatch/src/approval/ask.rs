@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use contract::{
-    Address, Call, CallId, Code, Digest, Failure, Node, NodeKind, Outcome, Private, State,
+    Address, Call, CallId, Code, Digest, Failure, Node, NodeKind, Origin, Outcome, Platform, Private, State,
     records::{Approval, ApprovalId, ApprovalState, By, Card, Change, NotRead},
     text::one_line,
 };
@@ -98,7 +98,7 @@ async fn prepared(cx: &Arc<TurnCx>, asks: &Asks, beside: usize) -> Result<(Appro
         return Err(crowded(full, &asks.tool.name));
     }
     let approval = new(cx, asks, id);
-    match approval.cards.is_empty() {
+    match approval.cards.is_empty() && !is_confirmed_by_request(cx, asks.need.by) {
         true => Err(asks.need.unavailable(&asks.tool.name)),
         false => Ok((approval, true)),
     }
@@ -155,7 +155,7 @@ pub(crate) fn people(cx: &TurnCx, by: By) -> u32 {
 
 /// Where somebody can be asked who may answer; nowhere, if nobody can be.
 fn places(cx: &TurnCx, by: By, deliver: &[Deliver]) -> Vec<Address> {
-    let Some(asked_at) = &cx.address else { return Vec::new() };
+    let Some(asked_at) = &cx.asked_at else { return Vec::new() };
     let here = || {
         let to = Address { reply_to: None, private: contract::Opaque::default(), ..asked_at.clone() };
         (!to.platform.is_pull() && cx.inner.outlet(&to).is_some()).then_some(to)
@@ -201,6 +201,17 @@ fn privately(cx: &TurnCx, (platform, space, person): (contract::Platform, Option
         let to = connected.outlet.to_person(&account, person)?;
         Some(Address { space: space.map(str::to_owned).or(to.space), direct: true, ..to })
     })
+}
+
+/// Whether whoever asked sees there that it waits, and answers it, without a card: a page and clients that say messages
+/// fetch what waits for them. A program that wants one answer does not.
+fn is_confirmed_by_request(cx: &TurnCx, by: By) -> bool {
+    let Some(asked_at) = &cx.asked_at else { return false };
+    let is_said = match cx.caller.origin {
+        Origin::Said | Origin::Command | Origin::Button | Origin::Form => true,
+        Origin::Api | Origin::Mcp | Origin::Schedule | Origin::Resume => false,
+    };
+    by == By::Requester && is_said && matches!(asked_at.platform, Platform::Api | Platform::Web)
 }
 
 /// Asks, and what shows it, in one write; then it is shown.

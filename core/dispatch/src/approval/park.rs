@@ -6,14 +6,14 @@ use std::{
 };
 
 use contract::{
-    Node, NodeKind, SessionKey, State, TurnId,
+    CallPath, Node, NodeKind, SessionKey, State, TurnId,
     records::{Approval, ApprovalId, ApprovalState, Change, NotRead, Parked, Record, Settled, TurnState, is_card},
     seams::Fence,
     text::one_line,
 };
 use tracing::{info, warn};
 
-use super::{Inner, card, decide, ids, still::Before};
+use super::{Inner, card, decide, still::Before};
 use crate::{
     call::TurnCx,
     delivery,
@@ -114,7 +114,7 @@ pub(crate) fn found(inner: &Inner, fence: Fence, record: Record) {
     let (inner, tasks) = (inner.clone(), inner.tasks.clone());
     tasks.spawn(async move {
         delivery::resume_shown(&inner, &record, fence);
-        let waits_for = record.parked.as_ref().map_or_else(Vec::new, |parked| ids(&parked.wait));
+        let waits_for = super::waits_for(&record);
         let asked = still_asked(&inner, &waits_for, (record.id, &record.session)).await;
         for approval in &asked {
             inner.approvals.note(approval, one_line(&crate::turn::asked(&record), ASKED_MAX));
@@ -184,7 +184,7 @@ pub(crate) async fn stop(inner: &Inner, record: &Record) -> bool {
     if record.state != TurnState::Parked {
         return false;
     }
-    let waits_for = record.parked.as_ref().map_or_else(Vec::new, |parked| ids(&parked.wait));
+    let waits_for = super::waits_for(record);
     let of = (record.id, &record.session);
     for id in waits_for {
         match inner.stores.approvals.approval(id).await {
@@ -193,4 +193,15 @@ pub(crate) async fn stop(inner: &Inner, record: &Record) -> bool {
         }
     }
     true
+}
+
+/// Calls below this one are not made any more: what they waited for is not asked for either.
+pub(crate) async fn withdraw_below(cx: &TurnCx, call: &CallPath, waited_for: Vec<ApprovalId>) {
+    for id in waited_for {
+        let approval = cx.inner.stores.approvals.approval(id).await.ok().flatten();
+        let is_below = |approval: &Approval| approval.path.parts().starts_with(call.parts());
+        if approval.is_some_and(|approval| is_below(&approval)) {
+            decide::withdraw(&cx.inner, id, "it was stopped").await;
+        }
+    }
 }

@@ -45,12 +45,7 @@ fn at(message: &Message, who: &Caller) -> Where {
 }
 
 /// Somebody wants to say why not, where no form asked for it; what to say to them alone.
-pub(crate) async fn asked(
-    inner: &Inner,
-    message: &Message,
-    who: &Caller,
-    id: ApprovalId,
-) -> Result<String, StoreDown> {
+pub(crate) async fn asked(inner: &Inner, message: &Message, who: &Caller, id: ApprovalId) -> Result<String, StoreDown> {
     if let Some(why_not) = decide::in_the_way(inner, who, &message.address, id).await? {
         return Ok(why_not);
     }

@@ -94,6 +94,11 @@ impl Waits {
         Waiting(self, id)
     }
 
+    /// What calls wait for at present.
+    pub fn waits_for(&self) -> Vec<ApprovalId> {
+        lock(&self.waiting).keys().copied().collect()
+    }
+
     /// Returns once nothing is left but to wait. To be polled behind what the turn does.
     pub async fn still(&self) {
         poll_fn(|_| match self.busy.load(Ordering::Relaxed) == 0 && !lock(&self.waiting).is_empty() {

@@ -272,3 +272,49 @@ async fn a_killed_turn_goes_on_in_the_middle_of_its_tasks() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn one_task_is_stopped_by_its_button_and_the_rest_of_the_turn_goes_on() {
+    let model = by(|asked, step, _| match (asked, step) {
+        ("please", 0) => wants(&[("delegate", r#"{"task": "long"}"#), ("delegate", r#"{"task": "short"}"#)]),
+        ("long", 0) => wants(&[("noop", r#"{"a": "first"}"#)]),
+        ("long", 1) => wants(&[("gate", r#"{"id": "x"}"#), ("noop", r#"{"a": "second"}"#)]),
+        ("short", 0) => says("It was short."),
+        _ => says("One of them was stopped."),
+    });
+    let gate = Gate::closed();
+    let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
+    let mut setup = Setup::new(stores).model(&model).gate(&gate);
+    let rules = "limits: { messages_per_minute: 1000000, delegation: 2 }";
+    setup.policies = vec![allow_lab_with(Platform::Telegram, rules)];
+    let gateway = setup.start().ready().await;
+    let accepted = gateway.gateway_accept(message(Platform::Telegram, "c", "ada", "please")).await;
+    let contract::Accepted::Turn { id: turn, .. } = accepted else { panic!("{accepted:?}") };
+    gate.wait_for(1).await;
+    let nodes = gateway.gateway.tree(turn).await.unwrap();
+    let long = nodes.iter().find(|node| node.tool == "delegate" && node.args.contains("long")).unwrap();
+    let press = |who: &str| {
+        testkit::press(Platform::Telegram, "c", who, contract::Action::CancelCall(turn, long.call))
+    };
+    let told = gateway.gateway_accept(press("eve")).await;
+    assert!(matches!(&told, contract::Accepted::Signal(words) if words.contains("only the one who asked")), "{told:?}");
+    let told = gateway.gateway_accept(press("ada")).await;
+    assert!(matches!(&told, contract::Accepted::Signal(words) if words == "stopping it"), "{told:?}");
+    let said = gateway.ended(turn).await;
+    assert_eq!(said.text, "One of them was stopped.");
+    expect![[r#"
+        turn  ok  500 → 50 tokens
+        ├─ model scripted  ok  100 → 10 tokens
+        │  ├─ delegate {task: "long"}  cancelled [cancelled]
+        │  │  ├─ model scripted  ok  100 → 10 tokens
+        │  │  │  └─ noop {a: "first"}  ok
+        │  │  └─ model scripted  ok  100 → 10 tokens
+        │  │     ├─ gate {id: "x"}  cancelled [cancelled]
+        │  │     └─ noop {a: "second"}  ok
+        │  └─ delegate {task: "short"}  ok
+        │     └─ model scripted “It was short.”  ok  100 → 10 tokens
+        └─ model scripted “One of them was stopped.”  ok  100 → 10 tokens
+    "#]].assert_eq(&said.tree);
+    let heard = model.asked().last().unwrap().text();
+    assert!(heard.contains("stopped, as you asked; before that 'noop' was done"), "{heard}");
+}

@@ -127,17 +127,38 @@ async fn a_program_without_a_conversation_is_told_at_once() {
     for_each_store(|ground| async move {
         let scene = Scene::new(ground);
         let life = scene.life_with(None).await;
-        for command in ["/once id=x", "/noop a=1"] {
-            let turn = life.turn(message(Platform::Api, "c", "ada", command)).await;
-            let reply = life.gateway.reply(turn).await.unwrap().unwrap();
-            assert!(dispatch::say::plain(&reply).contains("nobody can give one here"), "{command}");
-            let record = life.gateway.record(turn).await.unwrap().unwrap();
-            assert_eq!(record.state, TurnState::Done);
-        }
+        let turn = life.turn(message(Platform::Api, "c", "ada", "/once id=x")).await;
+        let reply = life.gateway.reply(turn).await.unwrap().unwrap();
+        assert!(dispatch::say::plain(&reply).contains("nobody can give one here"));
+        assert_eq!(life.gateway.record(turn).await.unwrap().unwrap().state, TurnState::Done);
         let invoked =
             life.gateway.invoke(testkit::caller(Platform::Api), "once", Ok(serde_json::json!({"id": "x"}))).await;
         expect!["approval.unavailable"].assert_eq(invoked.outcome.result.unwrap_err().code.as_str());
         assert_eq!(scene.gate.runs(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_says_something_over_http_confirms_it_by_a_press_and_a_program_that_wants_one_answer_cannot() {
+    for_each_store(|ground| async move {
+        let scene = Scene::new(ground);
+        let life = scene.life_with(None).await;
+        let turn = life.turn(message(Platform::Api, "c", "ada", "/noop a=1")).await;
+        parked(&life, turn).await;
+        assert!(life.gateway.is_parked(turn));
+        let ids = life.gateway.waits_for(turn).await.unwrap();
+        let pressed = |who: &str| testkit::press(Platform::Api, "c", who, Action::Allow(ids[0]));
+        assert_eq!(tell(&life, pressed("eve")).await, "only the one who asked can confirm this");
+        assert_eq!(tell(&life, pressed("ada")).await, "allowed: 'noop' goes on");
+        let reply = life.gateway.reply(turn).await.unwrap().unwrap();
+        assert!(!reply.failed && !life.gateway.is_parked(turn), "{reply:?}");
+        let asked = message(Platform::Api, "c", "ada", "/noop a=2");
+        let once = contract::Caller { origin: contract::Origin::Api, ..testkit::caller(Platform::Api) };
+        let gateway = life.gateway.clone();
+        let contract::Accepted::Turn { id, .. } = gateway.accept_as(asked, once).await.unwrap() else { panic!("a turn") };
+        let reply = life.gateway.reply(id).await.unwrap().unwrap();
+        assert!(dispatch::say::plain(&reply).contains("nobody can give one here"), "{reply:?}");
     })
     .await;
 }
