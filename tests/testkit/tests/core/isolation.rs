@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use contract::{Accepted, Action, Heard, Message, Outlet, Platform, State, records::ApprovalId};
-use dispatch::model::Said;
+use contract::{
+    Accepted, Action, Address, Heard, Message, Outlet, Platform, State,
+    records::{ApprovalId, Missed},
+};
+use dispatch::{NewSchedule, model::Said};
 use testkit::{
     Gate, InABox, Scripted, Setup, message,
     model::{Heard as Prompted, says, wants},
@@ -189,4 +192,57 @@ async fn a_button_that_was_forged_in_another_chat_moves_nothing() {
     gateway.gateway_accept(pressed(home, "boss", Action::Allow(card))).await;
     let said = gateway.ended(turn).await;
     assert_eq!(gate.log(), ["in 100", "out 100"], "{}", said.text);
+}
+
+/// A schedule of somebody on a platform, made by an operator so that no rule about making one stands in its way.
+fn scheduled(owner: Platform, to: Platform, say: String) -> NewSchedule {
+    let mut caller = testkit::caller(owner);
+    caller.conversation = "general".into();
+    NewSchedule {
+        owner: caller,
+        direct: false,
+        locale: None,
+        name: String::new(),
+        say,
+        when: "every day at 8:00".into(),
+        zone: None,
+        missed: Missed::Latest,
+        to: Some(Address::new(to, "main", "general")),
+        by_operator: true,
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_runs_only_what_its_owner_and_its_destination_both_may() {
+    let gate = Gate::opened();
+    let greedy = Scripted::by(|heard| match heard.messages.last() {
+        Some(Said::Person { .. }) => {
+            let calls = CHATS.map(|platform| (format!("{platform}_look"), r#"{"id": "scheduled"}"#));
+            wants(&calls.each_ref().map(|(tool, args)| (tool.as_str(), *args)))
+        }
+        _ => says("That is all."),
+    });
+    let gateway = three_chats(&greedy, &gate).await;
+    let mut ran = 0;
+    for owner in CHATS {
+        for to in CHATS {
+            let commands = CHATS.map(|tool| (format!("/{tool}_look scheduled"), owner == to && to == tool));
+            let words = ("take what you can get".to_owned(), owner == to);
+            for (say, may) in commands.into_iter().chain([words]) {
+                match gateway.gateway.schedule_add(scheduled(owner, to, say.clone())).await {
+                    Ok(schedule) => {
+                        let turn = gateway.gateway.schedule_run_now(schedule.id).await.unwrap().unwrap();
+                        let said = gateway.ended(turn).await;
+                        assert_eq!(said.tree.contains(r#"_look {id: "scheduled"}  ok"#), may, "{}", said.tree);
+                        assert!(gateway.gateway.schedule_remove(schedule.id).await.unwrap());
+                    }
+                    Err(failure) => assert!(!may, "{owner} to {to}: {say}: {failure:?}"),
+                }
+                ran += usize::from(may);
+                assert_eq!(gate.runs(), ran, "{owner} to {to}: {say}");
+            }
+        }
+    }
+    // Each platform's own command and its own words.
+    assert_eq!(ran, 2 * CHATS.len());
 }
