@@ -69,11 +69,7 @@ struct Wish {
     locale: Option<String>,
 }
 
-pub async fn add(
-    State(app): State<Arc<App>>,
-    Extension(who): Extension<Who>,
-    body: Body,
-) -> Result<Response, Problem> {
+pub async fn add(State(app): State<Arc<App>>, Extension(who): Extension<Who>, body: Body) -> Result<Response, Problem> {
     who.known()?;
     let new = wished(&app, &who, body::json(body).await?)?;
     let gateway = app.gateway.clone();

@@ -45,6 +45,7 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
         return Err(Problem::invalid("limit", "1 to 1000", Some(&limit.to_string())));
     }
     let (session, scheduled) = of_schedule(filter.schedule)?;
+    let is_own = owns_schedule(&app, &who, session.as_ref()).await?;
     let query = TurnQuery {
         session: session.or(body::word("session", filter.session)?.map(SessionKey::from_text)),
         scheduled,
@@ -65,7 +66,8 @@ pub async fn list(State(app): State<Arc<App>>, Extension(who): Extension<Who>, u
     let ended = app.gateway.turns(&query).await?;
     // One that ended in between is shown as it ended.
     let running = running.iter().filter(|line| ended.iter().all(|other| other.turn != line.turn));
-    let own = running.chain(&ended).filter(|line| who.may_see_line(line.platform, &line.tenant, &line.session));
+    let may_see = |line: &&TurnLine| is_own || who.may_see_line(line.platform, &line.tenant, &line.session);
+    let own = running.chain(&ended).filter(may_see);
     let shown: Vec<_> = own.take(limit).map(|line| view::line(line, eyes(&who))).collect();
     Ok(Json(json!({ "traces": shown })).into_response())
 }
@@ -81,6 +83,13 @@ fn of_schedule(named: Option<String>) -> Result<(Option<SessionKey>, bool), Prob
             (Some(id.session()), true)
         }
     })
+}
+
+/// Whether that is the session of a schedule of a client's own: turns in it are not in a conversation of theirs.
+async fn owns_schedule(app: &App, who: &Who, session: Option<&SessionKey>) -> Result<bool, Problem> {
+    let Some(id) = session.and_then(ScheduleId::of_session) else { return Ok(false) };
+    let schedule = app.gateway.schedule(id).await?;
+    Ok(schedule.is_some_and(|schedule| who.may_see(&schedule.owner)))
 }
 
 /// One turn with its tree.

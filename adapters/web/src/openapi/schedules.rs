@@ -53,7 +53,8 @@ pub fn schemas() -> Value {
     let text = || json!({ "type": "string" });
     let number = || json!({ "type": "integer" });
     let missed = || json!({ "enum": ["skip", "latest"], "description": "what becomes of runs that were due while the gateway was away" });
-    let place = || json!({ "type": "string", "description": "PLATFORM:ACCOUNT/CONVERSATION, or with /THREAD behind it" });
+    let place =
+        || json!({ "type": "string", "description": "PLATFORM:ACCOUNT/CONVERSATION, or with /THREAD behind it" });
     json!({
         "Schedules": { "type": "object", "properties": {
             "schedules": { "type": "array", "items": { "$ref": "#/components/schemas/Schedule" } } } },

@@ -7,6 +7,7 @@ mod chat;
 mod doors;
 mod messages;
 mod pairings;
+mod schedules;
 mod sessions;
 mod traces;
 mod world;

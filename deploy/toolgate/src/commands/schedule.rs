@@ -26,8 +26,10 @@ pub async fn schedule_add(config: &Config, wish: &Wish, remote: &Remote) -> Said
 }
 
 fn body(wish: &Wish) -> Value {
-    let mut owner: Map<_, _> = named(&wish.owner).into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let mut owner: Map<_, _> =
+        named(&wish.owner).into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     owner.insert("account".into(), json!(wish.account));
+    owner.entry("sender").or_insert_with(|| json!("operator"));
     json!({
         "say": wish.say, "when": wish.when, "zone": wish.zone, "name": wish.name, "missed": wish.missed, "to": wish.to,
         "owner": owner, "owner_name": wish.sender_name, "direct": wish.direct,
@@ -165,7 +167,9 @@ fn one(json: &Value) -> String {
         lines.push(format!("last    {}: toolgate trace show {}", word(last, "due"), word(last, "turn")));
     }
     let count = |name: &str| json[name].as_u64().filter(|n| *n > 0);
-    lines.extend(count("left_out").map(|n| format!("left out {n} times: the gateway was away, or the run before was not over")));
+    lines.extend(
+        count("left_out").map(|n| format!("left out {n} times: the gateway was away, or the run before was not over")),
+    );
     lines.extend(count("refused").map(|n| format!("refused {n} times in a row for want of a right")));
     lines.join("\n")
 }

@@ -137,6 +137,11 @@ impl Gateway {
         answer(self.http.post(format!("{url}{path}")).json(&body)).await
     }
 
+    pub async fn delete(&self, path: &str) -> (u16, Value) {
+        let Some(url) = self.url() else { return (0, Value::Null) };
+        answer(self.http.delete(format!("{url}{path}"))).await
+    }
+
     fn url(&self) -> Option<String> {
         Some(self.log.find("toolgate is up")?["fields"]["url"].as_str()?.to_owned())
     }
@@ -213,7 +218,7 @@ async fn answer(request: reqwest::RequestBuilder) -> (u16, Value) {
 }
 
 /// The binary that is tested. Without one the test fails and says how to get it.
-fn binary() -> PathBuf {
+pub fn binary() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/toolgate");
     let path = std::env::var_os("TOOLGATE_BIN").map_or_else(built, PathBuf::from);
     assert!(path.is_file(), "{} is not there: build it with: cargo build -p toolgate", path.display());

@@ -37,21 +37,21 @@ const BOTH: [&str; 2] = ["discord", "slack"];
 
 /// How events reach the gateway.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub enum Way {
     Sockets,
     Http,
 }
 
 /// A world with all platforms in it.
-struct Platforms {
-    world: World,
+pub struct Platforms {
+    pub world: World,
     http: reqwest::Client,
     /// Where the gateway listens.
     url: String,
 }
 
 impl Platforms {
-    async fn new(world: World, way: Way) -> Self {
+    pub async fn new(world: World, way: Way) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address").port();
         let url = format!("http://127.0.0.1:{port}");
         for (name, secret) in SECRETS {
@@ -98,7 +98,7 @@ impl Platforms {
     }
 
     /// The gateway, connected everywhere.
-    async fn start(&self) -> Gateway {
+    pub async fn start(&self) -> Gateway {
         let gateway = self.world.start().await;
         for part in ["discord/main", "slack/main", "telegram/main"] {
             gateway.shows(part, "ready").await;
@@ -129,6 +129,12 @@ impl Platforms {
             command["args"] = json!(format!("{tool} tag={tag}"));
         }
         self.control(platform, "command", command).await;
+    }
+
+    /// The platform's id of a conversation; it is there from then on.
+    pub async fn conversation(&self, platform: &str, name: &str) -> String {
+        let said = self.control(platform, "conversation", json!({ "name": name })).await;
+        said["chat"].as_str().map_or_else(|| said["chat"].to_string(), str::to_owned)
     }
 
     async fn stats(&self, platform: &str) -> Value {
@@ -170,7 +176,7 @@ impl Platforms {
     }
 
     /// Waits until all is quiet, then looks: one answer with these words, and repeats only where they say that they are.
-    async fn answered_once(&self, gateway: &Gateway, platform: &str, words: &str) {
+    pub async fn answered_once(&self, gateway: &Gateway, platform: &str, words: &str) {
         self.sees(platform, words).await;
         gateway.idles().await;
         let shown = self.shown(platform).await;
@@ -181,7 +187,7 @@ impl Platforms {
     }
 
     /// No secret is in a transcript, in the log, in what operators are shown, or in the store.
-    async fn secrets_are_nowhere(&self, gateway: &Gateway) {
+    pub async fn secrets_are_nowhere(&self, gateway: &Gateway) {
         let mut seen = vec![("/readyz", gateway.readiness().await.1.to_string())];
         seen.push(("/v1/traces", gateway.get("/v1/traces").await.1.to_string()));
         for platform in ["telegram", "discord", "slack"] {

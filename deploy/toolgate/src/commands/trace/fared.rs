@@ -57,7 +57,8 @@ fn drawn(json: &Value) -> String {
 fn turns(all: &[String], older: &str) -> String {
     let [_, turns, ok, p50, slowest, slowest_in, failures] = all else { return String::new() };
     let failures = if failures.is_empty() { String::new() } else { format!(" ({failures})") };
-    format!("{turns} turns, {ok} ok{failures}, p50 {p50}, the slowest {slowest} in {slowest_in}{older}")
+    let turns = if turns == "1" { "1 turn".to_owned() } else { format!("{turns} turns") };
+    format!("{turns}, {ok} ok{failures}, p50 {p50}, the slowest {slowest} in {slowest_in}{older}")
 }
 
 fn row(of: &Value, counted: &str) -> Vec<String> {
