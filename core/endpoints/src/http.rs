@@ -8,30 +8,42 @@
 //! A header whose value is `{idempotency_key}` carries the call's key. `traceparent` always goes along, with the turn
 //! as the trace.
 //!
+//! A credential is added last, for each attempt anew. When the service answers 401 and there is a newer secret or
+//! token, the request is sent once more with that.
+//!
 //! Of an answer at most 4 MiB are read. JSON keeps every digit of its integers: one that no 64-bit type holds becomes
 //! a string of its digits. What is not JSON is passed on as text, unless `returns` declares something else.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use contract::{Effect, Finding, Private};
 use reqwest::{
-    Client, Method, Request, Url,
+    Client, Method, Request, Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::{Map, Value};
 use tools::{
-    Cx, Endpoint, Output, Permitted, Spec, ToolFailure,
+    Cx, Endpoint, Fault, Output, Permitted, Spec, ToolFailure,
     spec::{HttpSpec, KEY_MARK},
 };
 
 mod answer;
+mod leaving;
 mod payload;
-mod redact;
+pub(crate) mod redact;
 mod target;
 
+use crate::{
+    credentials::{Applied, Credential, Credentials, Trouble},
+    secret::Known,
+};
 use answer::Reader;
+use leaving::Leaving;
 use payload::Rename;
 use target::Target;
 
@@ -43,12 +55,15 @@ pub(crate) struct Http {
     client: Client,
     method: Method,
     target: Target,
+    /// As `host:port`.
+    host: String,
     rename: Rename,
     headers: HeaderMap,
     /// Headers that carry the idempotency key.
     key_headers: Vec<HeaderName>,
     carrier: Carrier,
     reader: Reader,
+    credential: Option<Arc<Credential>>,
 }
 
 /// What carries the arguments that the address does not name.
@@ -60,7 +75,7 @@ enum Carrier {
 }
 
 impl Http {
-    pub fn build(spec: &Spec, http: &HttpSpec, client: Client) -> Result<Self, Finding> {
+    pub fn build(spec: &Spec, http: &HttpSpec, client: Client, known: Option<&Credentials>) -> Result<Self, Finding> {
         let method: Method = http
             .method
             .parse()
@@ -68,6 +83,7 @@ impl Http {
         let target = Target::parse(&http.url).map_err(|why| spec.error_at("endpoint.url", why))?;
         let rename = Rename::new(&http.rename).map_err(|why| spec.error_at("endpoint.rename", why))?;
         check_names(spec, &target, &rename)?;
+        let credential = http.credential.as_deref().map(|name| credential(spec, name, &target, known)).transpose()?;
         let (mut headers, key_headers) = headers(spec, http)?;
         let carrier = carrier(spec, &method, &headers)?;
         match carrier {
@@ -79,25 +95,73 @@ impl Http {
             wants_json: spec.returns.as_ref().is_some_and(is_structured),
             secrets: secrets(&target, &headers),
         };
-        Ok(Self { client, method, target, rename, headers, key_headers, carrier, reader })
+        let host = target.host();
+        Ok(Self { client, method, target, host, rename, headers, key_headers, carrier, reader, credential })
     }
 
     pub async fn send(&self, args: &Value, cx: &Cx<'_>) -> Result<Value, ToolFailure> {
         cx.notes.effect(Effect::None);
         let (request, shown) = self.request(args, cx)?;
         cx.notes.request(shown);
-        // From here on something may have happened at the other end, unless the error says that it cannot.
-        cx.notes.effect(Effect::Unknown);
-        let response = match self.client.execute(request).await {
-            Ok(response) => response,
-            Err(error) => {
-                let failure = self.reader.broken(error);
-                cx.notes.effect(failure.failure().effect);
-                return Err(failure);
-            }
+        let response = match &self.credential {
+            None => self.execute(request, cx).await?,
+            Some(credential) => self.send_with(credential, request, cx).await?,
         };
         cx.notes.status(response.status().as_u16());
         self.reader.read(response).await
+    }
+
+    async fn execute(&self, mut request: Request, cx: &Cx<'_>) -> Result<Response, ToolFailure> {
+        // From here on something may have happened at the other end, unless the error says that it cannot.
+        cx.notes.effect(Effect::Unknown);
+        let leaving = Leaving::watch(&mut request, cx.notes);
+        self.client.execute(request).await.map_err(|error| {
+            let failure = self.reader.broken(error);
+            let failure = if leaving.is_not_begun() { failure.effect(Effect::None) } else { failure };
+            cx.notes.effect(failure.failure().effect);
+            failure
+        })
+    }
+
+    /// Sends the request with its credential; once more when the service does not accept it and there is a newer one.
+    async fn send_with(&self, credential: &Credential, request: Request, cx: &Cx<'_>) -> Result<Response, ToolFailure> {
+        let tenant = &*cx.caller.tenant;
+        let again = request.try_clone();
+        let (applied, response) = self.attempt(credential, request, cx).await?;
+        let (Some(again), StatusCode::UNAUTHORIZED) = (again, response.status()) else { return Ok(response) };
+        // Whoever answers 401 has done nothing.
+        cx.notes.effect(Effect::None);
+        if !credential.renew(applied, tenant, &self.client).await {
+            return Ok(response);
+        }
+        cx.notes.mark("credential renewed");
+        let (_, response) = self.attempt(credential, again, cx).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            credential.renewed_in_vain(tenant);
+        }
+        Ok(response)
+    }
+
+    async fn attempt(
+        &self,
+        credential: &Credential,
+        mut request: Request,
+        cx: &Cx<'_>,
+    ) -> Result<(Applied, Response), ToolFailure> {
+        let applied = credential.apply(&mut request, &cx.caller.tenant, &self.client).await;
+        let applied = applied.map_err(|trouble| self.no_credential(trouble))?;
+        Ok((applied, self.execute(request, cx).await?))
+    }
+
+    /// Ours to put right, and nobody else's: the service was not asked.
+    fn no_credential(&self, trouble: Trouble) -> ToolFailure {
+        let say = format!("'{}' cannot be asked: the gateway cannot prove who it is there", self.reader.tool);
+        let cause = Private::new(trouble.why);
+        let failure = ToolFailure::new(Fault::Unavailable, say).hint("an operator has to look at this").cause(cause);
+        match trouble.retry_after {
+            Some(wait) => failure.retry_after(wait),
+            None => failure,
+        }
     }
 
     fn request(&self, args: &Value, cx: &Cx<'_>) -> Result<(Request, Private), ToolFailure> {
@@ -142,15 +206,48 @@ impl Http {
 #[async_trait]
 impl Endpoint for Http {
     async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure> {
-        self.send(call.args(), cx).await.map(Output::Done)
+        let mut value = self.send(call.args(), cx).await?;
+        // A service that repeats what it was sent tells nobody a secret.
+        Known::shared().mask_value(&mut value);
+        Ok(Output::Done(value))
+    }
+
+    fn host(&self) -> Option<&str> {
+        Some(&self.host)
     }
 }
 
 /// The turn is the trace; the span is made of the call's own key, so that each attempt has one.
-fn traceparent(cx: &Cx<'_>) -> String {
+pub(crate) fn traceparent(cx: &Cx<'_>) -> String {
     let mut hasher = DefaultHasher::new();
     (cx.idempotency_key, cx.attempt).hash(&mut hasher);
     format!("00-{:032x}-{:016x}-01", cx.turn.0.0, hasher.finish().max(1))
+}
+
+/// The credential of a name, when it is there and may be sent to the tool's host.
+fn credential(
+    spec: &Spec,
+    name: &str,
+    target: &Target,
+    known: Option<&Credentials>,
+) -> Result<Arc<Credential>, Finding> {
+    let Some(known) = known else { return Ok(Arc::new(Credential::unknown(name))) };
+    let shown = contract::text::one_line(name, 64);
+    let place = "endpoint.credential";
+    let Some(credential) = known.get(name) else {
+        let error = spec.error_at(place, format!("no credential is called '{shown}' in 'credential_store'"));
+        return Err(match contract::text::nearest(name, known.names()) {
+            Some(near) => error.hint(format!("did you mean '{near}'?")),
+            None => error,
+        });
+    };
+    let url = target.example();
+    if url.as_ref().is_some_and(|url| credential.is_for(url)) {
+        return Ok(credential);
+    }
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
+    let error = spec.error_at(place, format!("the credential '{shown}' is not for '{host}'"));
+    Err(error.hint(format!("its 'hosts' are {}", credential.hosts())))
 }
 
 /// What the address and `rename` name has to be a parameter of the tool.
@@ -199,7 +296,7 @@ fn sent_as_written(spec: &Spec, at: &str, value: &str) -> Result<(), Finding> {
     let is_reference = |word: &str| ["env:", "file:", "exec:", "vault:"].iter().any(|scheme| word.starts_with(scheme));
     if value.split_whitespace().any(is_reference) {
         let error = spec.error_at(at, "a header is sent as it is written, and nothing is looked up for it");
-        return Err(error.hint("secrets are for 'credential', which is not active in this version"));
+        return Err(error.hint("secrets are for 'credential'"));
     }
     let parameters = spec.parameters.get("properties").and_then(Value::as_object);
     match parameters.into_iter().flat_map(Map::keys).find(|name| value.contains(&format!("{{{name}}}"))) {
@@ -240,7 +337,7 @@ fn secrets(target: &Target, headers: &HeaderMap) -> Vec<String> {
 }
 
 /// Whether the schema leaves no room for plain text.
-fn is_structured(schema: &Value) -> bool {
+pub(crate) fn is_structured(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind != "string",
         Some(Value::Array(kinds)) => !kinds.iter().any(|kind| kind == "string"),

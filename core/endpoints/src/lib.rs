@@ -1,16 +1,26 @@
-//! What a tool can call: a service over HTTP, other tools in steps, or a function of the binary.
+//! What a tool can call: a service over HTTP, a tool of an MCP server, other tools in steps, or a function of the binary.
 //!
-//! Reading order: [`Endpoints`] turns a spec's endpoint into something that runs; `http`, `pipeline` and [`native`]
-//! are the kinds. Knows nothing of policy, chat or stores: what a call may do has been decided before it comes here.
+//! Reading order: [`Endpoints`] turns a spec's endpoint into something that runs; `http`, [`mcp`], `pipeline` and [`native`]
+//! are the kinds; [`credentials`] proves to services whose requests they are, and [`secret`] keeps what is secret out of
+//! everything that is shown. Knows nothing of policy, chat or stores: what a call may do has been decided before it comes here.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use contract::{Finding, text};
-use tools::{Build, Endpoint, Spec, spec::EndpointSpec};
+use tools::{
+    Build, Endpoint, Probe, Spec,
+    dynamic::Fetch,
+    spec::{Dynamic, EndpointSpec},
+};
 
+pub mod credentials;
+mod fetch;
 mod http;
+mod masked;
+pub mod mcp;
 pub mod native;
 mod pipeline;
+mod probe;
 pub mod secret;
 #[cfg(test)]
 mod testing;
@@ -22,6 +32,10 @@ pub struct Endpoints {
     natives: BTreeMap<String, Arc<dyn Native>>,
     /// One client for all tools, so that connections are shared; or why there is none.
     client: Result<reqwest::Client, String>,
+    /// Nothing when they are not known: when files are checked alone.
+    credentials: Option<credentials::Credentials>,
+    /// Nothing when they are not known: when files are checked alone.
+    mcp: Option<Arc<mcp::Servers>>,
 }
 
 impl Endpoints {
@@ -29,13 +43,44 @@ impl Endpoints {
     pub fn new() -> Self {
         // Fails only when a provider is installed already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Self { natives: native::built_in(), client: client() }
+        Self {
+            natives: native::built_in(),
+            client: client(),
+            credentials: Some(credentials::Credentials::default()),
+            mcp: None,
+        }
     }
 
     /// Offers a function under a name; one that is there already is replaced.
     #[must_use]
     pub fn native(mut self, name: impl Into<String>, native: impl Native + 'static) -> Self {
         self.natives.insert(name.into(), Arc::new(native));
+        self
+    }
+
+    /// With the credentials that tools may name; without any of them a tool that names one is refused.
+    #[must_use]
+    pub fn credentials(mut self, credentials: credentials::Credentials) -> Self {
+        self.credentials = Some(credentials);
+        self
+    }
+
+    /// For checking files where no configuration is known: whatever credential a tool names is taken to be there.
+    #[must_use]
+    pub fn any_credential(mut self) -> Self {
+        self.credentials = None;
+        self
+    }
+
+    /// The MCP servers that tools may name, to be started and ended with the gateway.
+    pub fn mcp_servers(&self) -> Option<Arc<mcp::Servers>> {
+        self.mcp.clone()
+    }
+
+    /// With the MCP servers that tools may name.
+    #[must_use]
+    pub fn mcp(mut self, servers: Arc<mcp::Servers>) -> Self {
+        self.mcp = Some(servers);
         self
     }
 
@@ -63,15 +108,29 @@ impl Build for Endpoints {
             EndpointSpec::Http(http) => {
                 let client =
                     self.client.clone().map_err(|why| spec.error_at("endpoint", format!("no HTTP client: {why}")))?;
-                Ok(Arc::new(http::Http::build(spec, http, client)?))
+                Ok(Arc::new(http::Http::build(spec, http, client, self.credentials.as_ref())?))
             }
             EndpointSpec::Pipeline(pipeline) => Ok(Arc::new(pipeline::Pipeline::build(spec, pipeline)?)),
-            EndpointSpec::Native { name } => Ok(Arc::new(native::NativeEndpoint(self.native_named(name, spec)?))),
-            EndpointSpec::Mcp { .. } => Err(spec.error_at("endpoint.type", "'mcp' is not active in this version")),
+            EndpointSpec::Native { name } => Ok(masked::masked(native::NativeEndpoint(self.native_named(name, spec)?))),
+            EndpointSpec::Mcp { server, tool } => {
+                let server = self.mcp.as_ref().map(|servers| servers.of(spec, server)).transpose()?;
+                Ok(masked::masked(mcp::Mcp::build(spec, server, tool)))
+            }
             EndpointSpec::Command { .. } => {
                 Err(spec.error_at("endpoint.type", "'command' is not active in this version"))
             }
         }
+    }
+
+    fn fetch(&self, spec: &Spec, at: &str, of: &Dynamic) -> Result<Arc<dyn Fetch>, Finding> {
+        let client = self.client.as_ref().map_err(|why| spec.error_at(at, format!("no HTTP client: {why}")))?;
+        fetch::of(of, client).map_err(|why| spec.error_at(&format!("{at}.url"), why))
+    }
+
+    fn probe(&self, spec: &Spec) -> Result<Option<Arc<dyn Probe>>, Finding> {
+        let Some(check) = &spec.check else { return Ok(None) };
+        let client = self.client.as_ref().map_err(|why| spec.error_at("check", format!("no HTTP client: {why}")))?;
+        probe::of(check, client).map(Some).map_err(|(at, why)| spec.error_at(at, why))
     }
 }
 

@@ -3,8 +3,7 @@
 use contract::text;
 use serde_json::{Map, Value};
 
-/// What stands in a secret's place.
-const MASK: &str = "***";
+use crate::secret::{Known, MASK};
 
 /// Whether a name says that its value is secret.
 pub fn is_secret_name(name: &str) -> bool {
@@ -51,9 +50,9 @@ fn is_secret_word(word: &str) -> bool {
     (word.len() >= 8 && prefixes.iter().any(|p| word.starts_with(p))) || (word.len() >= 24 && is_mixed) || is_bot_token
 }
 
-/// Text of others, on one line, with the known secrets and what looks like one masked.
+/// Text of others, on one line, with the secrets that are in use, those of the tool and what looks like one masked.
 pub fn text(raw: &str, known: &[String], most: usize) -> String {
-    let mut masked = without_named(raw);
+    let mut masked = without_named(&Known::shared().mask(raw));
     for secret in known {
         masked = masked.replace(secret.as_str(), MASK);
     }
@@ -130,7 +129,7 @@ pub fn url(url: &reqwest::Url, known: &[String]) -> String {
         out.push('=');
         out.push_str(if is_secret { MASK } else { value });
     }
-    out
+    Known::shared().mask(&out).into_owned()
 }
 
 fn is_known(value: &str, known: &[String]) -> bool {

@@ -71,6 +71,18 @@ impl Target {
         Ok(url)
     }
 
+    /// An address of the template's host, whatever is filled in.
+    pub fn example(&self) -> Option<Url> {
+        Url::parse(&self.with(|_, _| "x".to_owned())).ok()
+    }
+
+    /// `host:port`.
+    pub fn host(&self) -> String {
+        let url = self.check().ok();
+        let of = |url: &Url| Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?));
+        url.as_ref().and_then(of).unwrap_or_default()
+    }
+
     pub fn params(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Param { name, .. } => Some(name.as_str()),

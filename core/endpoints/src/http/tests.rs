@@ -1,3 +1,5 @@
+mod faults;
+
 use std::{
     convert::Infallible,
     net::SocketAddr,
@@ -68,7 +70,7 @@ fn build(yaml: &str) -> Result<Http, Finding> {
     let endpoints = Endpoints::new();
     let spec = spec(yaml);
     match &spec.endpoint {
-        EndpointSpec::Http(http) => Http::build(&spec, http, endpoints.client.unwrap()),
+        EndpointSpec::Http(http) => Http::build(&spec, http, endpoints.client.unwrap(), endpoints.credentials.as_ref()),
         other => panic!("not http: {other:?}"),
     }
 }
@@ -414,7 +416,7 @@ fn what_cannot_work_is_refused_when_it_is_loaded() {
         test.yaml:4:47: 'a b' cannot be a header's name
         test.yaml:4:47: the value of the header 'x' is not fit to be sent
         test.yaml:4:47: the header 'Host' is the gateway's to set
-        test.yaml:4:47: a header is sent as it is written, and nothing is looked up for it: secrets are for 'credential', which is not active in this version
+        test.yaml:4:47: a header is sent as it is written, and nothing is looked up for it: secrets are for 'credential'
         test.yaml:4:47: '{order_id}' is filled in only in 'url', not in a header
         test.yaml:4:50: bodies of the type 'text/xml' cannot be made: use application/json or application/x-www-form-urlencoded
         fits
