@@ -18,7 +18,7 @@ use crate::{
         Ended,
         adapters::{Account, Adapter, say_stopped},
         keeper::Keeper,
-        loader::{Loader, report},
+        loader::Loader,
     },
     sources::Origins,
 };
@@ -150,7 +150,7 @@ pub async fn open(
     if let Some(models) = models {
         models.tell(gateway.health());
     }
-    report(&findings, &gateway.health());
+    loader.report(&findings, &gateway.health());
     let keeper = Arc::new(Keeper::new(loader.clone(), stores.registry.clone()));
     gateway.keeps_tools(keeper.clone());
     Ok(Running {

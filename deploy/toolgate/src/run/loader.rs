@@ -1,8 +1,11 @@
 //! Files and what the store has become snapshots: tool specs and policies, read together, swapped together.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use contract::{
@@ -30,6 +33,8 @@ pub struct Loader {
     last_good: Mutex<Option<Arc<Policies>>>,
     /// What the store had when it was last read.
     shelf: Mutex<Arc<Shelf>>,
+    /// What was said of an earlier load and still holds: it is not said again with every change.
+    said: Mutex<HashSet<Finding>>,
     /// One at a time, so that no older snapshot replaces a newer one.
     reloading: Mutex<()>,
 }
@@ -48,6 +53,7 @@ impl Loader {
             generation: AtomicU64::new(0),
             last_good: Mutex::default(),
             shelf: Mutex::default(),
+            said: Mutex::default(),
             reloading: Mutex::default(),
         }
     }
@@ -95,7 +101,7 @@ impl Loader {
     pub fn reload(&self, gateway: &Gateway) {
         let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let (snapshot, findings) = self.load();
-        report(&findings, &gateway.health());
+        self.report(&findings, &gateway.health());
         if let Some(snapshot) = snapshot {
             let tools = snapshot.tools.tools().len();
             info!(generation = snapshot.generation, tools, "tools and policies were read again");
@@ -103,21 +109,23 @@ impl Loader {
         }
     }
 
+    /// Says what was found: in the health all of it, in the log what is new.
+    pub fn report(&self, findings: &Findings, health: &Health) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in findings.warnings.iter().filter(|warning| !said.contains(*warning)) {
+            warn!("{warning}");
+        }
+        for problem in findings.errors.iter().filter(|problem| !said.contains(*problem)) {
+            error!("{problem}");
+        }
+        *said = findings.errors.iter().chain(&findings.warnings).cloned().collect();
+        health.set("tools and policies", condition(&findings.errors));
+    }
+
     /// What is watched for changes.
     pub fn watched(&self) -> Vec<std::path::PathBuf> {
         self.origins.files()
     }
-}
-
-/// Says what was found in the log and in the health.
-pub fn report(findings: &Findings, health: &Health) {
-    for warning in &findings.warnings {
-        warn!("{warning}");
-    }
-    for problem in &findings.errors {
-        error!("{problem}");
-    }
-    health.set("tools and policies", condition(&findings.errors));
 }
 
 /// Most files that a condition names.

@@ -12,6 +12,7 @@ mod world;
 mod batch;
 mod kill;
 mod leave;
+mod lifecycle;
 mod needs;
 mod places;
 mod platforms;
