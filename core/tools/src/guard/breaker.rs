@@ -173,3 +173,43 @@ impl Drop for Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_threads_at_the_end_of_the_cooldown_one_gets_through() {
+        let rules = Rules { failure_threshold: 1, cooldown: Duration::from_secs(10), ..Rules::default() };
+        for round in 0..50 {
+            let breaker = Arc::new(Breaker::new(rules));
+            let now = Instant::now();
+            let first = breaker.admit(now, now + Duration::from_secs(1)).unwrap();
+            assert!(matches!(first.end(Verdict::Failed), Some(Change::Opened(_))));
+            let later = now + Duration::from_secs(20);
+            let admit = || breaker.admit(later, later + Duration::from_secs(1)).ok();
+            let leases: Vec<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(admit)).collect();
+                threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+            });
+            assert_eq!(leases.len(), 1, "round {round}");
+            assert!(leases[0].is_probe);
+        }
+    }
+
+    #[test]
+    fn a_probe_that_is_never_heard_of_again_makes_room_when_its_time_is_over() {
+        let rules = Rules { failure_threshold: 1, cooldown: Duration::from_secs(10), ..Rules::default() };
+        let breaker = Arc::new(Breaker::new(rules));
+        let now = Instant::now();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        breaker.admit(now, at(1)).unwrap().end(Verdict::Failed);
+        let lost = breaker.admit(at(11), at(15)).unwrap();
+        assert_eq!(breaker.admit(at(12), at(16)).err(), Some(Duration::from_secs(3)));
+        let next = breaker.admit(at(15), at(19)).unwrap();
+        assert!(next.is_probe);
+        // What the first one finds out in the end is of another period.
+        assert_eq!(lost.end(Verdict::Failed), None);
+        assert_eq!(next.end(Verdict::Well), Some(Change::Closed));
+    }
+}

@@ -229,3 +229,59 @@ impl Drop for Ticket {
         queue.give_up(&self.tenant, self.id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Take(usize),
+        Free(usize),
+        GiveUp(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => (0_usize..4).prop_map(Step::Take),
+            2 => (0_usize..64).prop_map(Step::Free),
+            1 => (0_usize..64).prop_map(Step::GiveUp),
+        ]
+    }
+
+    proptest! {
+        /// Whoever comes and goes: never more than the limit, no free place while somebody waits, nothing left behind.
+        #[test]
+        fn places_are_neither_lost_nor_given_twice(size in 1_usize..4, steps in proptest::collection::vec(step(), 1..200)) {
+            let line = Arc::new(Line::new(size));
+            let (mut slots, mut tickets) = (Vec::new(), Vec::new());
+            for step in steps {
+                match step {
+                    Step::Take(tenant) => match line.take(["a", "b", "c", "d"][tenant]) {
+                        Taken::Now(slot) => slots.push(slot),
+                        Taken::Later(ticket) => tickets.push(ticket),
+                        Taken::Full => prop_assert!(line.waiting() >= line.most_waiting()),
+                    },
+                    Step::Free(at) if !slots.is_empty() => drop(slots.remove(at % slots.len())),
+                    Step::GiveUp(at) if !tickets.is_empty() => drop(tickets.remove(at % tickets.len())),
+                    Step::Free(_) | Step::GiveUp(_) => {}
+                }
+                tickets.retain_mut(|ticket| match ticket.granted().now_or_never() {
+                    Some(slot) => {
+                        slots.extend(slot);
+                        false
+                    }
+                    None => true,
+                });
+                prop_assert_eq!((line.running(), line.waiting()), (slots.len(), tickets.len()));
+                prop_assert!(slots.len() <= size);
+                prop_assert!(tickets.is_empty() || slots.len() == size);
+            }
+            drop((slots, tickets));
+            prop_assert!(line.lock().tenants.is_empty());
+        }
+    }
+}

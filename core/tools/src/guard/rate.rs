@@ -39,8 +39,8 @@ impl Bucket {
         let mut full_at = self.lock();
         let after = (*full_at).max(now).checked_add(each).ok_or(self.rate.per)?;
         // The bucket holds the whole count, so what was taken may lie so far ahead.
-        let at = after.checked_sub(self.rate.per).unwrap_or(now);
-        let wait = at.saturating_duration_since(now);
+        let wait = after.saturating_duration_since(now).saturating_sub(self.rate.per);
+        let at = now.checked_add(wait).ok_or(wait)?;
         if wait.is_zero() {
             *full_at = after;
             return Ok(Token { bucket: self, at: None, is_spent: false });
