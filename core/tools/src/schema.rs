@@ -9,10 +9,12 @@ use serde_json::Value;
 
 mod bounds;
 mod coerce;
+mod contradict;
 mod lint;
 mod problems;
 mod shape;
 
+pub use contradict::{Contradiction, contradictions};
 pub use shape::{Kind, Property};
 
 /// Arguments that fit the schema.

@@ -4,9 +4,12 @@
 //! is wrong loses itself only.
 
 mod fields;
+mod keys;
 mod lint;
+mod quotes;
 mod read;
 mod types;
+mod vague;
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use contract::Finding;
 use serde_json::Value;
 pub use types::*;
 
-use crate::schema::{Schema, SchemaError};
+use crate::schema::{self, Contradiction, Schema, SchemaError};
 use fields::Diagnosis;
 
 /// What one file held.
@@ -61,6 +64,9 @@ pub fn parse(file: &str, text: &str) -> Parsed {
             }
             Ok(root) => (read::name_of(&root), read::spec(&root, &mut found)),
         };
+        if let Some(spec) = &spec {
+            found.errors.extend(spec.contradictions());
+        }
         match spec {
             Some(spec) if found.errors.is_empty() => {
                 lint::spec(&spec, &mut found);
@@ -91,6 +97,20 @@ impl Spec {
             };
             self.error_at(&at, format!("'{at}': {message}"))
         })
+    }
+
+    /// What nothing can fulfil, in both schemas.
+    fn contradictions(&self) -> Vec<Finding> {
+        let schemas = [("parameters", Some(&self.parameters)), ("returns", self.returns.as_ref())];
+        let said = schemas.into_iter().flat_map(|(key, source)| {
+            source.into_iter().flat_map(schema::contradictions).map(move |found| (key, found))
+        });
+        said.map(|(key, Contradiction { path, message, hint })| {
+            let at = format!("{key}.{}", path.replace('/', "."));
+            let within = at.rsplit_once('.').map_or("", |(within, _)| within);
+            Finding { hint, ..self.error_at(&at, format!("'{within}': {message}")) }
+        })
+        .collect()
     }
 
     fn wrong_schemas(&self) -> impl Iterator<Item = Finding> {

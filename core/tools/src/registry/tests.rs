@@ -251,18 +251,18 @@ fn the_lints_of_schemas_have_their_places() {
     desk.write(
         "a.yaml",
         "name: t\ndescription: a tool of this test\nendpoint: { url: 'https://a.test' }\nexecution: { concurrency_limit: 1 }\nparameters:\n  properties:\n    \
-         list: { type: array }\n    any: true\n    n: { type: integer, enum: [1, two] }\n  required: [list, gone]\n\
+         list: { type: array }\n    any: true\n    n: { type: integer, enum: [1, two] }\n  required: [list]\n\
          returns: { type: object, properties: { l: { type: array } } }\nexamples: [{ say: hi, args: { list: 3, n: x } }]\n",
     );
     let loaded = desk.load();
     let told: Vec<_> = loaded.warnings.iter().map(|w| format!("{}:{}: {}", w.line, w.column, w.message)).collect();
     expect![[r#"
+        2:1: the description says nothing that the name does not say
         5:1: 'parameters': the property 'any' is only true or false; give it a type
-        5:1: 'parameters': 'gone' is required but not described in 'properties'
         7:5: 'parameters.properties.list': an array without 'items' takes anything; some model services refuse it
         9:5: 'parameters.properties.n': the enum value "two" contradicts the type and can never be given
         11:40: 'returns.properties.l': an array without 'items' takes anything; some model services refuse it
-        12:23: the example's arguments do not fit 'parameters': gone expected a value"#]]
+        12:23: the example's arguments do not fit 'parameters': n expected one of 1, two"#]]
     .assert_eq(&told.join("\n"));
 }
 

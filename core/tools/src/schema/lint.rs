@@ -52,7 +52,7 @@ fn walk(root: &Value, schema: &Value, path: &str, out: &mut Vec<String>) {
     }
 }
 
-fn fits_kind(value: &Value, kinds: &[shape::Kind]) -> bool {
+pub(super) fn fits_kind(value: &Value, kinds: &[shape::Kind]) -> bool {
     use shape::Kind;
     kinds.iter().any(|kind| match kind {
         Kind::Null => value.is_null(),

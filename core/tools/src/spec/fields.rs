@@ -32,6 +32,10 @@ impl Diagnosis {
         self.warnings.push(self.at(at, message));
     }
 
+    pub fn warning_hint(&mut self, at: Place, message: impl Into<String>, hint: String) {
+        self.warnings.push(Finding { hint: Some(hint), ..self.at(at, message) });
+    }
+
     fn at(&self, (line, column): Place, message: impl Into<String>) -> Finding {
         Finding { file: self.file.to_string(), line, column, message: message.into(), hint: None }
     }

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::{
     fields::Diagnosis,
+    keys, quotes,
     types::{EndpointSpec, HttpSpec, PayloadLog, ResourceScope, Spec},
+    vague::vague,
 };
 
 pub fn spec(spec: &Spec, found: &mut Diagnosis) {
@@ -18,6 +20,8 @@ pub fn spec(spec: &Spec, found: &mut Diagnosis) {
     if let EndpointSpec::Http(http) = &spec.endpoint {
         self::http(spec, http, found);
     }
+    quotes::unquoted(&spec.places.root, found);
+    keys::by_their_looks(&spec.places.root, found);
     if let Some(template) = &spec.execution.resource {
         for name in holes(template) {
             known_parameter(spec, "execution.resource", name, found);
@@ -70,12 +74,14 @@ fn name(spec: &Spec, found: &mut Diagnosis) {
 }
 
 fn description(spec: &Spec, found: &mut Diagnosis) {
-    let text = &spec.description;
-    let bare = |t: &str| t.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    if text.is_empty() {
-        warn(spec, "name", "no 'description': nobody can tell what the tool is for", found);
-    } else if text.chars().count() < 10 || bare(text) == bare(&spec.name) {
-        warn(spec, "description", "the description is thin: say what the tool does and when to use it", found);
+    if spec.description.is_empty() {
+        let hint = "write 'description': what it does, and when to use it";
+        let message = "no 'description': nobody can tell what the tool is for";
+        return found.warning_hint(spec.places.of("name"), message, hint.to_owned());
+    }
+    if let Some(why) = vague(&spec.description, &spec.name) {
+        let hint = "say what the tool does and when to use it; a model chooses by it".to_owned();
+        found.warning_hint(spec.places.of("description"), why, hint);
     }
 }
 
@@ -119,11 +125,13 @@ fn http(spec: &Spec, http: &HttpSpec, found: &mut Diagnosis) {
     let has_userinfo =
         path.split_once("://").is_some_and(|(_, rest)| rest.split('/').next().is_some_and(|h| h.contains('@')));
     if has_userinfo || query.split('&').filter_map(|pair| pair.split_once('=')).any(|(k, v)| is_secret(k, v)) {
-        warn(spec, "endpoint.url", format!("'url' {literal}"), found);
+        let at = spec.places.of("endpoint.url");
+        found.warning_hint(at, format!("'url' {literal}"), keys::WHAT_TO_DO.to_owned());
     }
     for (name, value) in http.headers.iter().filter(|(name, value)| is_secret(name, value)) {
         debug_assert!(!value.is_empty());
-        warn(spec, &format!("endpoint.headers.{name}"), format!("the header '{name}' {literal}"), found);
+        let at = spec.places.of(&format!("endpoint.headers.{name}"));
+        found.warning_hint(at, format!("the header '{name}' {literal}"), keys::WHAT_TO_DO.to_owned());
     }
 }
 

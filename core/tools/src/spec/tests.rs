@@ -68,7 +68,9 @@ fn every_documented_key_is_read() {
                     "ORDER_TOKEN",
                 ],
                 Some(
-                    "https://internal-api.example.local/healthz",
+                    Http(
+                        "https://internal-api.example.local/healthz",
+                    ),
                 ),
                 Manual,
                 true,
@@ -160,6 +162,7 @@ fn every_documented_key_is_read() {
                     "parameters.properties.region.enum": Dynamic {
                         url: "https://internal-api.example.local/regions",
                         ttl: 300s,
+                        select: None,
                     },
                 },
                 [
@@ -273,37 +276,37 @@ fn endpoints_are_checked() {
         (
             "{ url: 'ftp://a.test' }",
             expect![[r#"
-            refused t
-            error t.yaml:4:18: 'url' has to begin with http:// or https://
-        "#]],
+                refused t
+                error t.yaml:4:18: 'url' has to begin with http:// or https://: write it like https://api.example.com/orders/{id}
+            "#]],
         ),
         (
             "{ url: 'https://{host}/x' }",
             expect![[r#"
-            refused t
-            error t.yaml:4:18: the host of 'url' cannot come from an argument
-        "#]],
+                refused t
+                error t.yaml:4:18: the host of 'url' cannot come from an argument: write it like https://api.example.com/orders/{id}
+            "#]],
         ),
         (
             "{ url: 'https:///x' }",
             expect![[r#"
-            refused t
-            error t.yaml:4:18: 'url' names no host
-        "#]],
+                refused t
+                error t.yaml:4:18: 'url' names no host: write it like https://api.example.com/orders/{id}
+            "#]],
         ),
         (
             "{ url: 'https://a.test/{x' }",
             expect![[r#"
-            refused t
-            error t.yaml:4:18: 'url' has a brace without its partner
-        "#]],
+                refused t
+                error t.yaml:4:18: 'url' has a brace without its partner: write it like https://api.example.com/orders/{id}
+            "#]],
         ),
         (
             "{ url: 'https://a.test/a b' }",
             expect![[r#"
-            refused t
-            error t.yaml:4:18: 'url' has white space in it
-        "#]],
+                refused t
+                error t.yaml:4:18: 'url' has white space in it: write it like https://api.example.com/orders/{id}
+            "#]],
         ),
         (
             "{ method: FETCH, url: 'https://a.test/' }",
@@ -376,7 +379,7 @@ fn what_is_hardly_meant_is_said() {
                 tool get_it from line 1
                 warning t.yaml:1:1: no 'returns': the answer passes unchecked
                 warning t.yaml:1:1: no 'concurrency_limit': any number of calls may run at once
-                warning t.yaml:2:1: the description is thin: say what the tool does and when to use it
+                warning t.yaml:2:1: the description only repeats the name: say what the tool does and when to use it; a model chooses by it
                 warning t.yaml:3:13: 'id' is no parameter of the tool
             "#]],
         ),
@@ -385,10 +388,10 @@ fn what_is_hardly_meant_is_said() {
              rename: { ordr_id: id }\nexecution: { retries: 1, resource: 'o:{oder_id}', timeout: 10s, total_timeout: 5s }",
             expect![[r#"
                 tool t from line 1
-                warning t.yaml:1:1: no 'description': nobody can tell what the tool is for
+                warning t.yaml:1:1: no 'description': nobody can tell what the tool is for: write 'description': what it does, and when to use it
                 warning t.yaml:1:1: no 'returns': the answer passes unchecked
-                warning t.yaml:5:3: 'url' holds a literal key: everybody who reads the file can use it
-                warning t.yaml:6:14: the header 'Authorization' holds a literal key: everybody who reads the file can use it
+                warning t.yaml:5:3: 'url' holds a literal key: everybody who reads the file can use it: keep it in 'credential_store' and write 'credential: NAME'
+                warning t.yaml:6:14: the header 'Authorization' holds a literal key: everybody who reads the file can use it: keep it in 'credential_store' and write 'credential: NAME'
                 warning t.yaml:7:13: 'ordr_id' is no parameter of the tool: did you mean 'order_id'?
                 warning t.yaml:8:1: no 'concurrency_limit': any number of calls may run at once
                 warning t.yaml:8:14: 'retries' of a tool that is not idempotent: only what was surely not carried out is repeated
@@ -411,6 +414,55 @@ fn what_is_hardly_meant_is_said() {
         tool help from line 1
         warning t.yaml:1:1: 'help' is a word of the gateway's own: the tool can hardly be called
     "#]],
+    );
+}
+
+#[test]
+fn what_nothing_can_fulfil_is_an_error_with_what_to_write() {
+    check(
+        &quiet(
+            "parameters:\n  required: [order_id, ordr]\n  properties:\n    order_id: { type: string, minLength: 9, maxLength: 3 }\n    \
+             state: { type: string, enum: [paid, open, paid] }\n    n: { type: integer, enum: [one, two] }\n",
+        ),
+        expect![[r#"
+            refused t
+            error t.yaml:6:24: 'parameters.required': 'ordr' is required but not described in 'properties': describe 'ordr' in 'properties', or take it out
+            error t.yaml:8:31: 'parameters.properties.order_id': 'minLength' 9 and 'maxLength' 3 leave no value: write 'minLength' below 'maxLength'
+            error t.yaml:9:47: 'parameters.properties.state.enum': the value 'paid' stands here twice, first as number 1: take one of them out
+            error t.yaml:10:25: 'parameters.properties.n': no value of 'enum' is of type integer: nothing can be given: change the type or the values; quotes make text of a number
+        "#]],
+    );
+    for (url, wrong) in [
+        ("https://a b.test", "white space"),
+        ("https://:80/x", "names no host"),
+        ("https://a.test:99999/", "port"),
+        ("https://http://a.test", "port"),
+        ("https://a..test", "cannot be one"),
+        ("https://-a.test", "cannot be one"),
+        ("https://[::1/", "no ']'"),
+        ("a.test/x", "begin with"),
+    ] {
+        let told = told(&format!("name: t\nendpoint: {{ url: '{url}' }}"));
+        assert!(told.contains("error") && told.contains(wrong) && told.contains("write it like"), "{url}: {told}");
+    }
+    for url in ["https://münchen.example/x", "http://[::1]:8080/{id}", "http://u:p@a_b.test.:1/", "http://127.0.0.1"] {
+        assert!(!told(&format!("name: t\nendpoint: {{ url: '{url}' }}")).contains("error"), "{url}");
+    }
+}
+
+#[test]
+fn a_literal_key_is_found_by_its_looks_too() {
+    check(
+        &quiet("").replace(
+            "{ type: native, name: t }",
+            "{ url: 'https://a.test/v2/sk_live_51H8abcdefghij/x', headers: { x-thing: 'Bearer ghp_0123456789abcdefghijklmnopqrstuv' } }",
+        ),
+        expect![[r#"
+            tool t from line 1
+            warning t.yaml:1:1: no 'concurrency_limit': any number of calls may run at once
+            warning t.yaml:4:18: this looks like a literal key: everybody who reads the file can use it: keep it in 'credential_store' and write 'credential: NAME'
+            warning t.yaml:4:84: this looks like a literal key: everybody who reads the file can use it: keep it in 'credential_store' and write 'credential: NAME'
+        "#]],
     );
 }
 

@@ -93,18 +93,38 @@ fn method(node: &Node, found: &mut Diagnosis) -> Option<&'static str> {
 fn url_is_fit(url: &str, at: Place, found: &mut Diagnosis) {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    match host {
-        None => found.error(at, "'url' has to begin with http:// or https://"),
-        Some("") => found.error(at, "'url' names no host"),
+    let wrong = match host {
+        None => Some("'url' has to begin with http:// or https://"),
+        Some("") => Some("'url' names no host"),
         // Else an argument could choose which machine is spoken to.
-        Some(host) if host.contains(['{', '}']) => found.error(at, "the host of 'url' cannot come from an argument"),
-        Some(_) if url.chars().any(|c| c.is_whitespace() || c.is_control()) => {
-            found.error(at, "'url' has white space in it");
-        }
+        Some(host) if host.contains(['{', '}']) => Some("the host of 'url' cannot come from an argument"),
+        Some(_) if url.chars().any(|c| c.is_whitespace() || c.is_control()) => Some("'url' has white space in it"),
         Some(_) if url.matches('{').count() != url.matches('}').count() => {
-            found.error(at, "'url' has a brace without its partner");
+            Some("'url' has a brace without its partner")
         }
-        Some(_) => {}
+        Some(host) => host_is_wrong(host),
+    };
+    if let Some(wrong) = wrong {
+        found.error_hint(at, wrong, Some("write it like https://api.example.com/orders/{id}".to_owned()));
+    }
+}
+
+fn host_is_wrong(host: &str) -> Option<&'static str> {
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    if host.starts_with('[') {
+        return (!host.contains(']')).then_some("the address in 'url' has no ']'");
+    }
+    let (name, port) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+    let is_label = |label: &str| {
+        !label.is_empty() && !label.starts_with('-') && label.chars().all(|c| c.is_alphanumeric() || "-_".contains(c))
+    };
+    match port {
+        _ if name.is_empty() => Some("'url' names no host"),
+        Some(port) if port.parse::<u16>().is_err() => Some("the port in 'url' is none: 1 to 65535"),
+        _ if !name.strip_suffix('.').unwrap_or(name).split('.').all(is_label) => {
+            Some("the host in 'url' cannot be one")
+        }
+        _ => None,
     }
 }
 

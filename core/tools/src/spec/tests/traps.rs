@@ -23,13 +23,40 @@ fn yaml_traps_are_read_as_written_or_flagged() {
     check(
         &text,
         expect![[r#"
-        tool t from line 1
-        warning t.yaml:8:35: '007' is read as text: put it in quotes, or write a plain number
-        warning t.yaml:9:19: '1_000' is read as text: put it in quotes, or write a plain number
-        warning t.yaml:9:26: '0x1F' is read as text: put it in quotes, or write a plain number
-        warning t.yaml:9:32: '12345678901234567890123' is read as text: put it in quotes, or write a plain number
-        warning t.yaml:9:62: '-0' is read as text: put it in quotes, or write a plain number
-    "#]],
+            tool t from line 1
+            warning t.yaml:7:36: 'no' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:7:40: 'on' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:7:44: 'y' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:7:47: 'yes' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:7:52: 'off' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:7:71: '1.10' is read as the number 1.1: put it in quotes if it is a text, such as a version
+            warning t.yaml:8:35: '007' is read as text: put it in quotes, or write a plain number
+            warning t.yaml:9:19: '1_000' is read as text: put it in quotes, or write a plain number
+            warning t.yaml:9:26: '0x1F' is read as text: put it in quotes, or write a plain number
+            warning t.yaml:9:32: '12345678901234567890123' is read as text: put it in quotes, or write a plain number
+            warning t.yaml:9:62: '-0' is read as text: put it in quotes, or write a plain number
+        "#]],
+    );
+}
+
+#[test]
+fn what_others_would_read_otherwise_is_flagged_where_values_stand() {
+    check(
+        &quiet(
+            "parameters:\n  properties:\n    state: { type: string, enum: [on, off, 'yes', auto], default: off }\n    \
+             day: { type: string, default: 2026-12-01 }\n    at: { type: string, examples: [12:30, noon] }\n    \
+             version: { type: string, const: 1.10 }\n    ratio: { type: number, default: 1.5 }\n    y: { type: integer }\n  \
+             required: [y]\n",
+        ),
+        expect![[r#"
+            tool t from line 1
+            warning t.yaml:7:35: 'on' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:7:39: 'off' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:7:67: 'off' is read as text here; other readers of YAML take it for true or false: put it in quotes
+            warning t.yaml:8:35: '2026-12-01' is read as text here; other readers of YAML take it for a date: put it in quotes
+            warning t.yaml:9:36: '12:30' is read as text here; other readers of YAML take it for a number: put it in quotes
+            warning t.yaml:10:37: '1.10' is read as the number 1.1: put it in quotes if it is a text, such as a version
+        "#]],
     );
 }
 
