@@ -13,6 +13,7 @@ mod batch;
 mod kill;
 mod leave;
 mod lifecycle;
+mod manual;
 mod needs;
 mod places;
 mod platforms;
