@@ -86,7 +86,7 @@ pub const TOOL_ADD: &str = "\
 Examples:
   toolgate tool add --spec weather.yaml
   toolgate tool add --spec weather.yaml --publish
-  toolgate tool add --spec - < weather.yaml
+  toolgate tool add --spec -                          the spec comes from standard input
 
 The spec is checked as `validate` does; 78 when it is wrong. What is offered stays until the new
 version is published. A tool that a file in `tools` has is changed there. The running gateway is
@@ -143,6 +143,17 @@ Examples:
 
 A running gateway is asked, so that its limits count; alone only when none answers. Without
 --platform it acts as an operator on `console`.";
+
+pub const TOOL_IMPORT_MCP: &str = "\
+Examples:
+  toolgate tool import-mcp --server files                read them in tools/mcp-files.yaml, then:
+  toolgate tool import-mcp --server files --reviewed
+  toolgate tool import-mcp --server files --watch
+
+What you change in the file stays when the tools are imported again; everything else follows the
+server. What nobody has read, and what the server gave another meaning since, says `publish: manual`
+and is not offered: remove that line, or say --reviewed. With --watch --reviewed whatever the server
+changes is offered at once. Exit 0 when imported, 1 when the server cannot be asked.";
 
 pub const POLICY_SHOW: &str = "\
 Examples:
