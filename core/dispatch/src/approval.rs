@@ -7,6 +7,7 @@
 mod ask;
 mod card;
 mod decide;
+mod facade;
 mod park;
 mod reasons;
 mod shown;

@@ -24,9 +24,11 @@ use tokio_util::sync::CancellationToken;
 use tools::{Permitted, RunCx, spec::EndpointSpec};
 
 pub(crate) use ended::Begun;
+use ended::{end_of, idempotency_key};
 use host::TurnHost;
 use own::Own;
 pub(crate) use parent::Parent;
+use parent::said;
 
 use crate::{
     approval::{self, Asks, Waits},
@@ -412,20 +414,9 @@ impl TurnCx {
     }
 }
 
-fn said<'a>(parent: Option<Parent<'a>>) -> &'a str {
-    parent.map_or("", |parent| parent.said)
-}
-
 /// Whether nothing but calls of its own comes of such a call.
 fn asks_for_others(endpoint: &EndpointSpec) -> bool {
     matches!(endpoint, EndpointSpec::Pipeline(_))
-}
-
-fn end_of(result: &Result<Value, Failure>) -> End {
-    match result {
-        Ok(value) => End::Ok(value.clone()),
-        Err(failure) => End::Failed(failure.clone()),
-    }
 }
 
 fn unknown(entry: &Entry) -> Failure {
@@ -438,11 +429,6 @@ pub(crate) fn not_started(why: &str) -> Failure {
 
 fn placeholder() -> Node {
     Node::new(TurnId::default(), CallId(0), NodeKind::Call, 0)
-}
-
-/// The same for every attempt and every life of the call.
-fn idempotency_key(turn: TurnId, path: &CallPath, tool: &str, args: &Digest) -> String {
-    Digest::of(format!("{turn}\0{path}\0{tool}\0{args}").as_bytes()).to_string()
 }
 
 /// A delivery that waits for its first part.

@@ -1,5 +1,9 @@
 //! Stores and outlets with the test's hand on each operation: it fails on demand, or the process "dies" there.
 
+mod approvals;
+
+mod schedules;
+
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -10,10 +14,9 @@ use contract::{
     Address, Cursors, DeliveryError, DeliveryKey, Fence, FileRef, Indicator, MemoryKey, Node, Op, Outlet, Pace, Part,
     Receipt, Reply, SessionKey, StoreDown, TurnId,
     records::{
-        Admitted, Approval, ApprovalId, ApprovalState, Approvals, ArtefactId, Artefacts, Change, ChangeError, Erased,
-        Fact, Item, Kept, Measure, NotRead, Owned, People, Person, Put, Record, Remembered, Retention, Schedule,
-        ScheduleId, ScheduleQuery, Schedules, Session, SessionChange, SessionId, SessionQuery, Sessions, Settled,
-        Stores, ToolStats, Trees, TurnLine, TurnQuery, Turns, Visit,
+        Admitted, ArtefactId, Artefacts, Change, ChangeError, Erased, Fact, Item, Kept, Measure, Owned, People, Person,
+        Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery, Sessions, Stores, ToolStats,
+        Trees, TurnLine, TurnQuery, Turns, Visit,
     },
 };
 use tokio::sync::Notify;
@@ -198,61 +201,6 @@ fn name_of(changes: &[Change]) -> String {
     };
     let names: Vec<_> = changes.iter().map(name).collect();
     format!("change {}", names.join(" "))
-}
-
-#[async_trait]
-impl Approvals for Hooked {
-    async fn settle(&self, approval: &Approval, to: &ApprovalState) -> Result<Settled, StoreDown> {
-        self.pass(&format!("settle {}", to.as_str()), self.stores.approvals.settle(approval, to)).await
-    }
-
-    async fn settle_unread(
-        &self,
-        id: ApprovalId,
-        turn: TurnId,
-        session: &SessionKey,
-        to: &ApprovalState,
-    ) -> Result<Settled, StoreDown> {
-        let settle = self.stores.approvals.settle_unread(id, turn, session, to);
-        self.pass(&format!("settle unread {}", to.as_str()), settle).await
-    }
-
-    async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, NotRead> {
-        let read = async {
-            match self.stores.approvals.approval(id).await {
-                Err(NotRead::Down(down)) => Err(down),
-                answer => Ok(answer),
-            }
-        };
-        self.pass("approval", read).await?
-    }
-
-    async fn open_approvals(&self, most: usize) -> Result<Vec<Approval>, StoreDown> {
-        self.pass("approvals", self.stores.approvals.open_approvals(most)).await
-    }
-}
-
-#[async_trait]
-impl Schedules for Hooked {
-    async fn put(&self, schedule: &Schedule) -> Result<Put, StoreDown> {
-        self.pass("put schedule", self.stores.schedules.put(schedule)).await
-    }
-
-    async fn remove(&self, id: ScheduleId) -> Result<bool, StoreDown> {
-        self.pass("remove schedule", self.stores.schedules.remove(id)).await
-    }
-
-    async fn schedule(&self, id: ScheduleId) -> Result<Option<Schedule>, StoreDown> {
-        self.pass("schedule", self.stores.schedules.schedule(id)).await
-    }
-
-    async fn schedules(&self, query: &ScheduleQuery) -> Result<Vec<Schedule>, StoreDown> {
-        self.pass("schedules", self.stores.schedules.schedules(query)).await
-    }
-
-    async fn due(&self, most: usize) -> Result<Vec<Schedule>, StoreDown> {
-        self.pass("due", self.stores.schedules.due(most)).await
-    }
 }
 
 #[async_trait]

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use contract::{CallPath, Code, Effect, Failure, Node, Outcome, State, records::Entry};
+use contract::{
+    CallPath, Code, Digest, Effect, Failure, Node, Outcome, State, TurnId,
+    records::{End, Entry},
+};
 use serde_json::Value;
 
 use super::TurnCx;
@@ -55,7 +58,7 @@ impl<'a> Begun<'a> {
             args: node.args_digest?,
             key: None,
             at_ms: node.started_us / 1_000,
-            end: Some(super::end_of(&self.result)),
+            end: Some(end_of(&self.result)),
         })
     }
 
@@ -158,6 +161,18 @@ impl TurnCx {
         let took_us = node.duration_us.unwrap_or(0);
         Outcome { path, tool: node.tool.clone(), state, result, repeatable, took_us }
     }
+}
+
+pub(super) fn end_of(result: &Result<Value, Failure>) -> End {
+    match result {
+        Ok(value) => End::Ok(value.clone()),
+        Err(failure) => End::Failed(failure.clone()),
+    }
+}
+
+/// The same for every attempt and every life of the call.
+pub(super) fn idempotency_key(turn: TurnId, path: &CallPath, tool: &str, args: &Digest) -> String {
+    Digest::of(format!("{turn}\0{path}\0{tool}\0{args}").as_bytes()).to_string()
 }
 
 fn micros(time: Duration) -> u64 {

@@ -30,3 +30,8 @@ impl<'a> Parent<'a> {
         Self { rights: Some(rights), delegations, ..Self::step(node, said) }
     }
 }
+
+/// What a model said beside the calls that hang there.
+pub(super) fn said<'a>(parent: Option<Parent<'a>>) -> &'a str {
+    parent.map_or("", |parent| parent.said)
+}

@@ -20,13 +20,13 @@ struct Line {
     tool: String,
     since: Instant,
     ended: Option<bool>,
-    /// Ends the call alone; nothing for one that cannot be ended so.
+    /// Ends the call alone; nothing once it has ended.
     stop: Option<CancellationToken>,
 }
 
 impl Lines {
-    pub fn begin(&mut self, call: CallId, tool: &str, stop: Option<CancellationToken>) {
-        self.0.push(Line { call, tool: tool.to_owned(), since: Instant::now(), ended: None, stop });
+    pub fn begin(&mut self, call: CallId, tool: &str, stop: CancellationToken) {
+        self.0.push(Line { call, tool: tool.to_owned(), since: Instant::now(), ended: None, stop: Some(stop) });
     }
 
     pub fn end(&mut self, call: CallId, ok: bool) {

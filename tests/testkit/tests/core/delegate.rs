@@ -293,9 +293,7 @@ async fn one_task_is_stopped_by_its_button_and_the_rest_of_the_turn_goes_on() {
     gate.wait_for(1).await;
     let nodes = gateway.gateway.tree(turn).await.unwrap();
     let long = nodes.iter().find(|node| node.tool == "delegate" && node.args.contains("long")).unwrap();
-    let press = |who: &str| {
-        testkit::press(Platform::Telegram, "c", who, contract::Action::CancelCall(turn, long.call))
-    };
+    let press = |who: &str| testkit::press(Platform::Telegram, "c", who, contract::Action::CancelCall(turn, long.call));
     let told = gateway.gateway_accept(press("eve")).await;
     assert!(matches!(&told, contract::Accepted::Signal(words) if words.contains("only the one who asked")), "{told:?}");
     let told = gateway.gateway_accept(press("ada")).await;
@@ -314,7 +312,8 @@ async fn one_task_is_stopped_by_its_button_and_the_rest_of_the_turn_goes_on() {
         │  └─ delegate {task: "short"}  ok
         │     └─ model scripted “It was short.”  ok  100 → 10 tokens
         └─ model scripted “One of them was stopped.”  ok  100 → 10 tokens
-    "#]].assert_eq(&said.tree);
+    "#]]
+    .assert_eq(&said.tree);
     let heard = model.asked().last().unwrap().text();
     assert!(heard.contains("stopped, as you asked; before that 'noop' was done"), "{heard}");
 }

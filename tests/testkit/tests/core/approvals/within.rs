@@ -156,7 +156,9 @@ async fn who_says_something_over_http_confirms_it_by_a_press_and_a_program_that_
         let asked = message(Platform::Api, "c", "ada", "/noop a=2");
         let once = contract::Caller { origin: contract::Origin::Api, ..testkit::caller(Platform::Api) };
         let gateway = life.gateway.clone();
-        let contract::Accepted::Turn { id, .. } = gateway.accept_as(asked, once).await.unwrap() else { panic!("a turn") };
+        let contract::Accepted::Turn { id, .. } = gateway.accept_as(asked, once).await.unwrap() else {
+            panic!("a turn")
+        };
         let reply = life.gateway.reply(id).await.unwrap().unwrap();
         assert!(dispatch::say::plain(&reply).contains("nobody can give one here"), "{reply:?}");
     })
