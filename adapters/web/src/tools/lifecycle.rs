@@ -149,6 +149,8 @@ async fn one(
     let text = body::text(body).await?;
     let words: Words = match text.trim() {
         "" => Words::default(),
+        // A list would be taken for the members in their order.
+        text if !text.starts_with('{') => return Err(Problem::unreadable("the body is not a JSON object")),
         text => serde_json::from_str(text)
             .map_err(|error| Problem::unreadable(format!("the body is not as expected: {error}")))?,
     };

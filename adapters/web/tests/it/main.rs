@@ -5,6 +5,7 @@ mod approvals;
 mod calls;
 mod chat;
 mod doors;
+mod lifecycle;
 mod messages;
 mod pairings;
 mod schedules;
