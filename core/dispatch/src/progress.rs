@@ -106,22 +106,11 @@ impl Progress {
             return turns.clone();
         }
         let stop = turns.child_token();
-        self.lists(call, tool, Some(stop.clone()));
-        stop
-    }
-
-    /// Work that is ended with the turn only.
-    pub fn listed(&self, call: CallId, tool: &str) {
-        if self.outlet.is_some() {
-            self.lists(call, tool, None);
-        }
-    }
-
-    fn lists(&self, call: CallId, tool: &str, stop: Option<CancellationToken>) {
         let mut state = self.lock();
         // What was said before the calls is no beginning of the answer.
         state.draft = None;
-        state.lines.begin(call, tool, stop);
+        state.lines.begin(call, tool, stop.clone());
+        stop
     }
 
     pub fn ended(&self, call: CallId, ok: bool) {
