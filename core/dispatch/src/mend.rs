@@ -107,7 +107,7 @@ pub(crate) fn tree_of_answered(inner: &Arc<Inner>, record: &Record) {
 #[cfg(test)]
 mod tests {
     use contract::{
-        Address, Caller, Digest, Kind, Message, Origin, Platform, Reply, Sender, TurnId,
+        Address, Caller, Digest, Kind, Message, Origin, Platform, Reply, Sender, SessionKey, TurnId,
         message::Heard,
         records::{Change, Delivery},
     };

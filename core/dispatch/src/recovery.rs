@@ -158,6 +158,8 @@ async fn take_up(inner: &Arc<Inner>, partition: u8, fence: Fence) {
     joined.sort_by_key(|(_, record)| record.id);
     lane::joined::found(inner, fence, joined, &open);
     Lanes::taken(inner, partition, waiting);
+    // What was due meanwhile runs at once.
+    inner.schedules.notify_one();
 }
 
 /// A call by itself whose client is gone: never run again, record and tree say what is known.

@@ -18,7 +18,9 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use approval::{Card, approval_open, approval_outcome, approval_reason, approval_waits, approval_why, approvals_none, card};
+pub use approval::{
+    Card, approval_open, approval_outcome, approval_reason, approval_waits, approval_why, approvals_none, card,
+};
 pub use builtin::{Line, builtin, line, more_tools, no_tool_matches, running, troubled, waiting};
 pub use locale::{locale_of, of_tag};
 pub use notice::{Shown, expected, headed, notice};

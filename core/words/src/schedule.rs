@@ -8,35 +8,70 @@ use crate::catalogue::{self, Values, value};
 #[derive(Debug, Clone, Copy)]
 pub enum OfSchedule<'a> {
     /// `when` as it can be written, `next` with its zone.
-    Made { id: &'a str, when: &'a str, next: &'a str },
+    Made {
+        id: &'a str,
+        when: &'a str,
+        next: &'a str,
+    },
     /// Behind that one, where the answers go elsewhere.
-    GoesTo { place: &'a str },
+    GoesTo {
+        place: &'a str,
+    },
     /// Behind that one, where nobody said a zone.
     InUtc,
     Listed,
     NoneListed,
     HowTo,
-    Next { next: &'a str },
-    Paused { why: &'a str },
+    Next {
+        next: &'a str,
+    },
+    Paused {
+        why: &'a str,
+    },
     Over,
-    LeftOut { n: u64 },
-    LastRun { reference: &'a str },
-    NowPaused { id: &'a str },
-    NowResumed { id: &'a str, next: &'a str },
-    Removed { id: &'a str },
-    Runs { id: &'a str, reference: &'a str },
-    Unknown { id: &'a str },
+    LeftOut {
+        n: u64,
+    },
+    LastRun {
+        reference: &'a str,
+    },
+    NowPaused {
+        id: &'a str,
+    },
+    NowResumed {
+        id: &'a str,
+        next: &'a str,
+    },
+    Removed {
+        id: &'a str,
+    },
+    Runs {
+        id: &'a str,
+        reference: &'a str,
+    },
+    Unknown {
+        id: &'a str,
+    },
     /// Above an answer in a conversation where others read it.
-    Head { who: &'a str, title: &'a str },
+    Head {
+        who: &'a str,
+        title: &'a str,
+    },
     /// Under an answer after which it rests.
-    RestsNow { id: &'a str },
+    RestsNow {
+        id: &'a str,
+    },
 }
 
 /// The sentence in the language.
 pub fn of_schedule(sentence: OfSchedule<'_>, locale: Locale) -> String {
     let plain = |key| catalogue::plain(locale, key);
     let with = |key, values: &[(&'static str, &str)]| {
-        catalogue::text(locale, key, &values.iter().map(|(name, text)| (*name, value((*text).to_owned()))).collect::<Values>())
+        catalogue::text(
+            locale,
+            key,
+            &values.iter().map(|(name, text)| (*name, value((*text).to_owned()))).collect::<Values>(),
+        )
     };
     match sentence {
         OfSchedule::Made { id, when, next } => with("schedule-made", &[("id", id), ("when", when), ("next", next)]),
@@ -63,13 +98,16 @@ pub fn of_schedule(sentence: OfSchedule<'_>, locale: Locale) -> String {
 
 /// A day of the week in short, from 0 for Monday.
 pub fn weekday(day: u8, locale: Locale) -> String {
-    catalogue::plain(locale, match day {
-        0 => "schedule-day-1",
-        1 => "schedule-day-2",
-        2 => "schedule-day-3",
-        3 => "schedule-day-4",
-        4 => "schedule-day-5",
-        5 => "schedule-day-6",
-        _ => "schedule-day-7",
-    })
+    catalogue::plain(
+        locale,
+        match day {
+            0 => "schedule-day-1",
+            1 => "schedule-day-2",
+            2 => "schedule-day-3",
+            3 => "schedule-day-4",
+            4 => "schedule-day-5",
+            5 => "schedule-day-6",
+            _ => "schedule-day-7",
+        },
+    )
 }

@@ -105,6 +105,7 @@ fn yes(tool: &str, spec: Digest, args: &Value, who: Caller, state: ApprovalState
         by: By::Approver,
         need: 1,
         shown: String::new(),
+        whole: String::new(),
         why: String::new(),
         rule: String::new(),
         cards: Vec::new(),

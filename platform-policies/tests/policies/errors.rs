@@ -33,9 +33,9 @@ permissions: { allow: [money] }
             discord.yaml:4:10: unknown key 'alow': did you mean 'allow'?
             discord.yaml:5:11: unknown key 'calls_per_trun': did you mean 'calls_per_turn'?
             discord.yaml:6:11: unknown key 'group': did you mean 'groups'?
-            discord.yaml:7:1: unknown key 'whatever': known here: platform, names, conversations, senders, toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies, sessions, while_busy, prompt
-            discord.yaml:8:34: unknown key 'platform': known here: senders, toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies, sessions, while_busy, prompt
-            discord.yaml:9:23: unknown key 'conversations': known here: toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies, sessions, while_busy, prompt
+            discord.yaml:7:1: unknown key 'whatever': known here: platform, names, conversations, senders, toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies, sessions, while_busy, schedules, prompt
+            discord.yaml:8:34: unknown key 'platform': known here: senders, toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies, sessions, while_busy, schedules, prompt
+            discord.yaml:9:23: unknown key 'conversations': known here: toolsets, tools, permissions, approve, only, approvers, approval, limits, gating, replies, sessions, while_busy, schedules, prompt
             discord.yaml:10:16: unknown key 'allow': known here: deny, approve
         "#]],
     );

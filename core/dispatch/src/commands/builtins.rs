@@ -164,7 +164,13 @@ fn scheduled(args: &Map<String, Value>) -> String {
         return format!("{action} {}", given("id").unwrap_or_default());
     }
     let part = |word: &str, field: &str| given(field).map(|text| format!(" {word} {text}")).unwrap_or_default();
-    format!("add {}{}{}{}", given("when").unwrap_or_default(), part("zone", "zone"), part("to", "to"), part("say", "say"))
+    format!(
+        "add {}{}{}{}",
+        given("when").unwrap_or_default(),
+        part("zone", "zone"),
+        part("to", "to"),
+        part("say", "say")
+    )
 }
 
 /// The built-in of a name whose arguments a platform collected one by one.

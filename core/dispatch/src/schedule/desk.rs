@@ -125,11 +125,8 @@ async fn add(inner: &Arc<Inner>, turn: &TurnView<'_>, added: Added) -> Said {
     let id = ScheduleId::made_by(record.id, 0);
     let schedule = make::add(inner, id, new).await?;
     let next = schedule.next_ms.map(|next| when::said(&schedule, next, locale)).unwrap_or_default();
-    let made = OfSchedule::Made {
-        id: &id.to_string(),
-        when: &code(&when::written(&schedule)),
-        next: &say::escape(&next),
-    };
+    let made =
+        OfSchedule::Made { id: &id.to_string(), when: &code(&when::written(&schedule)), next: &say::escape(&next) };
     let mut out = of_schedule(made, locale);
     if schedule.goes_elsewhere() {
         out.push(' ');
@@ -180,9 +177,8 @@ fn found(own: Vec<Schedule>, which: &str) -> Option<Schedule> {
     if which.is_empty() {
         return None;
     }
-    let is_meant = |schedule: &Schedule| {
-        schedule.id.to_string().starts_with(&which) || schedule.name.to_lowercase() == which
-    };
+    let is_meant =
+        |schedule: &Schedule| schedule.id.to_string().starts_with(&which) || schedule.name.to_lowercase() == which;
     let mut found = own.into_iter().filter(is_meant);
     let first = found.next();
     first.filter(|_| found.next().is_none())

@@ -18,8 +18,7 @@ use super::{
 use crate::{
     commands::{self, Command},
     gateway::Inner,
-    intake,
-    planner,
+    intake, planner,
     session::address_of,
     turn::now_ms,
 };
@@ -38,8 +37,12 @@ pub(super) async fn add(inner: &Arc<Inner>, id: ScheduleId, new: NewSchedule) ->
             tracing::info!(schedule = %id, tenant = schedule.owner.tenant, "schedule made");
             Ok(schedule)
         }
-        Put::TooMany { of_tenant: false } => Err(too_many("you have", SCHEDULES_PER_PERSON)),
-        Put::TooMany { of_tenant: true } => Err(too_many("there are", SCHEDULES_PER_TENANT)),
+        Put::TooMany { of_tenant: false } => {
+            Err(too_many(format!("you have {SCHEDULES_PER_PERSON} schedules already, which is the most")))
+        }
+        Put::TooMany { of_tenant: true } => {
+            Err(too_many(format!("there are {SCHEDULES_PER_TENANT} schedules already, which is the most")))
+        }
         // A turn that was taken up again made it before.
         Put::Late => {
             let there = inner.stores.schedules.schedule(id).await.map_err(away)?;
@@ -265,9 +268,8 @@ pub(super) async fn change(
     Err(StoreDown("a schedule changes faster than it can be written".to_owned()))
 }
 
-fn too_many(who: &str, most: usize) -> Failure {
-    Failure::new(Code::LimitReached, format!("{who} {most} schedules already, which is the most"))
-        .hint("remove one that is not needed any more")
+fn too_many(say: String) -> Failure {
+    Failure::new(Code::LimitReached, say).hint("remove one that is not needed any more")
 }
 
 pub(super) fn away(down: StoreDown) -> Failure {

@@ -15,7 +15,8 @@ const REFUSED_MOST: u32 = 3;
 /// Whether a run failed for want of a right.
 pub(crate) fn is_refused(reply: &Reply) -> bool {
     // An approval that nobody gave in time is no right that is lost.
-    let lost = |code: Code| code.layer() == Layer::Permission && !matches!(code, Code::ApprovalExpired | Code::LimitReached);
+    let lost =
+        |code: Code| code.layer() == Layer::Permission && !matches!(code, Code::ApprovalExpired | Code::LimitReached);
     reply.failed && first_code(reply).is_some_and(lost)
 }
 

@@ -45,6 +45,7 @@ code-approval-unavailable = this needs an approval, and nobody can give one here
 code-limit-reached = a limit of this place was reached
     .tool = a limit of this place was reached before '{ $tool }'
 code-schedule-denied = the schedule may not do this any more
+    .tool = '{ $tool }' may not be run by this schedule any more
 code-client-unknown = this needs a valid token
     .tool = '{ $tool }' needs a valid token
 code-timeout = there was no answer in time

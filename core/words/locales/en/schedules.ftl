@@ -6,7 +6,7 @@ schedule-in-utc = The time is told in UTC; write `zone Europe/Berlin` before `sa
 schedule-listed = Your schedules:
 schedule-none = You have no schedules.
 schedule-how =
-    `/schedule add every weekday at 8:00 zone Europe/Berlin say /tools` makes one; before `say` there is room for `to PLACE`, `name "TEXT"` and `missed skip`.
+    `/schedule add every weekday at 8:00 zone Europe/Berlin say WHAT` makes one; before `say` there is room for `to PLACE`, `name "TEXT"` and `missed skip`.
     `/schedule pause ID`, `resume ID`, `remove ID` and `run ID` change it.
 schedule-next = next: { $next }
 schedule-rests = paused

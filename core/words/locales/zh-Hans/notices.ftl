@@ -45,6 +45,7 @@ code-approval-unavailable = 这需要审批，但这里没有人可以批准
 code-limit-reached = 已经达到这里的上限
     .tool = 还没轮到“{ $tool }”就已经达到这里的上限
 code-schedule-denied = 这个定时任务已没有权限这样做
+    .tool = 这个定时任务已没有权限运行“{ $tool }”
 code-client-unknown = 需要有效的令牌
     .tool = “{ $tool }”需要有效的令牌
 code-timeout = 没有及时得到回应

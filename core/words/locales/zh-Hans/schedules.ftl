@@ -6,7 +6,7 @@ schedule-in-utc = 时间按 UTC 计算；要用别的时区，请在 `say` 之�
 schedule-listed = 您的定时任务：
 schedule-none = 您还没有定时任务。
 schedule-how =
-    `/schedule add 每个工作日 8:00 zone Asia/Shanghai say /tools` 可新建一个；`say` 之前还可以写 `to 会话`、`name "名称"` 和 `missed skip`。
+    `/schedule add 每个工作日 8:00 zone Asia/Shanghai say 内容` 可新建一个；`say` 之前还可以写 `to 会话`、`name "名称"` 和 `missed skip`。
     `/schedule pause 编号`、`resume 编号`、`remove 编号`、`run 编号` 可更改它。
 schedule-next = 下次：{ $next }
 schedule-rests = 已暂停

@@ -27,7 +27,7 @@ async fn memory() -> Stores {
 
 /// Telegram, and Slack whose `general` takes the schedules of `ada` from Telegram.
 fn policies() -> Vec<(String, String)> {
-    let more = "conversations: { general: { schedules: { from: [\"telegram:id:ada\"] } } }";
+    let more = "conversations: { \"channel:general\": { schedules: { from: [\"telegram:id:ada\"] } } }";
     vec![allow_lab(Platform::Telegram), allow_lab(Platform::Api), allow_lab_with(Platform::Slack, more)]
 }
 

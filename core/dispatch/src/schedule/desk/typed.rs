@@ -162,7 +162,10 @@ mod tests {
 
     #[test]
     fn what_is_said_stays_as_it_is() {
-        assert_eq!(add("every day at 8:00 say tell me to say hello to the team").say, "tell me to say hello to the team");
+        assert_eq!(
+            add("every day at 8:00 say tell me to say hello to the team").say,
+            "tell me to say hello to the team"
+        );
         assert_eq!(add("every day at 8:00: /weather \"New York\"").say, "/weather \"New York\"");
         assert_eq!(add("every day at 8:00: /weather Oslo").when, "every day at 8:00");
         assert_eq!(add("add 每天 8:00 说：今天有什么订单").say, "今天有什么订单");

@@ -1,6 +1,9 @@
 //! When it is time.
 
-use testkit::{Death, Ground, Life, Scripted, model::{says, Heard as Prompted}};
+use testkit::{
+    Death, Ground, Life, Scripted,
+    model::{Heard as Prompted, says},
+};
 
 use super::*;
 use crate::scene::for_each_store;
@@ -45,12 +48,15 @@ async fn a_run_blocks_no_chat_and_the_next_is_left_out_while_it_goes_on() {
 #[tokio::test]
 async fn what_was_missed_is_made_up_for_once_or_left_out_as_was_wished() {
     let hour = 3_600_000;
-    for (missed, late, runs) in [(Missed::Latest, hour / 2, 1), (Missed::Latest, 3 * hour, 0), (Missed::Skip, hour / 2, 0)] {
+    for (missed, late, runs) in
+        [(Missed::Latest, hour / 2, 1), (Missed::Latest, 3 * hour, 0), (Missed::Skip, hour / 2, 0)]
+    {
         let stores = memory().await;
         let gate = opened();
         let gateway = Setup::new(stores.clone()).gate(&gate).start().ready().await;
         let when = "at 2030-01-01 09:00".to_owned();
-        let made = gateway.gateway.schedule_add(NewSchedule { missed, when, ..wish("/gate id=7", None) }).await.unwrap();
+        let made =
+            gateway.gateway.schedule_add(NewSchedule { missed, when, ..wish("/gate id=7", None) }).await.unwrap();
         make_due(&gateway, &stores, made.id, now() - late).await;
         until("it was looked at", || gate.runs() == runs).await;
         for _ in 0..300 {
@@ -126,7 +132,7 @@ impl<'a> Case<'a> {
             member: false,
             by_operator: false,
             locale: None,
-            say: "/gate id=7".into(),
+            say: "/once id=7".into(),
             when: contract::records::When::Cron("0 8 * * *".into()),
             zone: "UTC".into(),
             missed: Missed::Latest,
@@ -180,7 +186,9 @@ impl<'a> Case<'a> {
         tokio::time::timeout(std::time::Duration::from_secs(30), self.over()).await.expect("it ends");
         let seen = self.platform.finals();
         let unmarked = seen.iter().filter(|seen| !seen.text.contains(contract::reply::DUPLICATE_MARK)).count();
-        assert!(unmarked == 1, "step {step}: {seen:#?}");
+        // A second one says that it may be a repeat, and so does one of which it is not known whether it came.
+        assert!(unmarked <= 1 && (1..=2).contains(&seen.len()), "step {step}: {seen:#?}");
+        assert!(self.gate.runs() <= 1, "step {step}: it ran {} times", self.gate.runs());
         life.kill();
         let stores = self.ground.open().await;
         stores.schedules.remove(self.id).await.unwrap();

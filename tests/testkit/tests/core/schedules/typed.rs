@@ -7,7 +7,10 @@ fn plain(text: &str, id: ScheduleId) -> String {
     let date = |word: &str| word.len() == 10 && word.as_bytes()[4] == b'-' && word.as_bytes()[7] == b'-';
     let day = |word: &str| ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].contains(&word);
     let words = text.replace(&id.to_string(), "ID");
-    let words = words.split(' ').map(|word| if date(word) { "DATE" } else { word }).map(|word| if day(word) { "DAY" } else { word });
+    let words = words
+        .split(' ')
+        .map(|word| if date(word) { "DATE" } else { word })
+        .map(|word| if day(word) { "DAY" } else { word });
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -18,19 +21,24 @@ async fn a_schedule_is_made_listed_paused_and_removed_in_a_chat() {
     let say = |text: &str| answered(&gateway, message(Platform::Api, "c1", "ada", text));
     let made = say("/schedule add every weekday at 8:00 zone Europe/Berlin name \"the morning\" say /noop x").await;
     let schedule = only(&stores).await;
-    expect_test::expect!["Noted as ID (0 8 * * 1-5). It runs next: DAY DATE 08:00 Europe/Berlin."].assert_eq(&plain(&made, schedule.id));
+    expect_test::expect!["Noted as ID (0 8 * * 1-5). It runs next: DAY DATE 08:00 Europe/Berlin."]
+        .assert_eq(&plain(&made, schedule.id));
     expect_test::expect![[r#"
         Your schedules:
 
         - ID the morning — 0 8 * * 1-5; next: DAY DATE 08:00 Europe/Berlin
 
-        /schedule add every weekday at 8:00 zone Europe/Berlin say /tools makes one; before say there is room for to PLACE, name "TEXT" and missed skip.
+        /schedule add every weekday at 8:00 zone Europe/Berlin say WHAT makes one; before say there is room for to PLACE, name "TEXT" and missed skip.
         /schedule pause ID, resume ID, remove ID and run ID change it."#]].assert_eq(&plain(&say("/schedule").await, schedule.id));
-    expect_test::expect!["ID is paused; /schedule resume ID lets it go on."].assert_eq(&plain(&say(&format!("/schedule pause {}", schedule.id)).await, schedule.id));
+    expect_test::expect!["ID is paused; /schedule resume ID lets it go on."]
+        .assert_eq(&plain(&say(&format!("/schedule pause {}", schedule.id)).await, schedule.id));
     assert!(say("/schedule").await.contains("paused"));
-    expect_test::expect!["ID goes on. It runs next: DAY DATE 08:00 Europe/Berlin."].assert_eq(&plain(&say("/schedule resume the morning").await, schedule.id));
-    expect_test::expect!["ID is removed."].assert_eq(&plain(&say(&format!("/schedule remove {}", schedule.id)).await, schedule.id));
-    expect_test::expect!["You have no schedule 12345678; /schedule lists those that you have."].assert_eq(&say("/schedule run 12345678").await);
+    expect_test::expect!["ID goes on. It runs next: DAY DATE 08:00 Europe/Berlin."]
+        .assert_eq(&plain(&say("/schedule resume the morning").await, schedule.id));
+    expect_test::expect!["ID is removed."]
+        .assert_eq(&plain(&say(&format!("/schedule remove {}", schedule.id)).await, schedule.id));
+    expect_test::expect!["You have no schedule 12345678; /schedule lists those that you have."]
+        .assert_eq(&say("/schedule run 12345678").await);
 }
 
 #[tokio::test]
