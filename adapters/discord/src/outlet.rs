@@ -51,7 +51,9 @@ impl Outlet for Discord {
         match op {
             Op::Post(part) => self.post(to, part, key, false).await,
             Op::Draft(None, part, _) => self.post(to, part, key, true).await,
-            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part, _) => self.replace(to, receipt, part, key).await,
+            Op::Replace(receipt, part) | Op::Draft(Some(receipt), part, _) => {
+                self.replace(to, receipt, part, key).await
+            }
             Op::Remove(receipt) => self.remove(to, receipt).await,
             Op::Find => self.find(to, key).await,
         }

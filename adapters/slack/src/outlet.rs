@@ -241,6 +241,10 @@ impl Slack {
         let (seconds, wanted) = (key.turn.at_ms() / 1_000, key.to_string());
         let oldest = format!("{}.000000", seconds.saturating_sub(60));
         let me = self.intake().map(|intake| intake.me());
+        if me.is_none() && key.part == DeliveryKey::DRAFT && to.thread.is_some() {
+            // A stream carries no key: that it is ours cannot be told yet.
+            return Err(DeliveryError::NotSent("not introduced yet".into()));
+        }
         let is_ours = |message: &Value| me.as_ref().is_none_or(|me| text(message, "user") == Some(&me.user));
         let (mut cursor, mut has_files, mut left_over) = (String::new(), false, None);
         for _ in 0..MOST_PAGES {

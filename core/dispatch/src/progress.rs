@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{call::TurnCx, gateway::Inner, intake::EXPRESS, show};
 use fit::fit;
 use lines::Lines;
-pub(crate) use sending::UnderWay;
+pub(crate) use sending::{UnderWay, look_for};
 
 /// A turn that is quicker shows nothing.
 const TYPING_AFTER: Duration = Duration::from_millis(300);

@@ -158,7 +158,8 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         here.mounted = Some(schedule::narrowed(&snapshot, there, here.mounted.as_ref()));
         limits.messages_per_reply = limits.messages_per_reply.min(snapshot.policies.limits(there).messages_per_reply);
     }
-    let may_ask = |policies: &policies::Compiled| [Some(&caller), there].into_iter().flatten().any(|who| policies.may_ask(who));
+    let may_ask =
+        |policies: &policies::Compiled| [Some(&caller), there].into_iter().flatten().any(|who| policies.may_ask(who));
     let may_ask = may_ask(&snapshot.policies) || may_ask(&inner.snapshot.load().policies);
     let address = &record.message.address;
     let waits = Waits::new(may_ask, approval::before(inner, record).await);

@@ -56,6 +56,8 @@ struct State {
     /// How often it is yet to ask who looks up something to wait.
     busy: u32,
     private: bool,
+    /// Answers in the making leave no message.
+    fleeting: bool,
     pace: Pace,
     slow: Duration,
     part_chars: Option<usize>,
@@ -110,6 +112,11 @@ impl Recorder {
     /// It can show a message to its sender alone.
     pub fn can_be_private(&self) {
         self.lock().private = true;
+    }
+
+    /// It has a form of its own for answers in the making, which leaves no message.
+    pub fn has_drafts(&self) {
+        self.lock().fleeting = true;
     }
 
     pub fn takes(&self, pace: Pace) {
@@ -187,6 +194,9 @@ impl Recorder {
             audience: part.map(|p| p.audience).unwrap_or_default(),
             buttons: part.map(|p| p.buttons.iter().map(|b| b.action.to_string()).collect()).unwrap_or_default(),
         });
+        if state.fleeting && matches!(op, Op::Draft(None, _, Some(_))) {
+            return Receipt::fleeting();
+        }
         state.next += 1;
         let message = state.next.to_string();
         let receipt = old.unwrap_or_else(|| {

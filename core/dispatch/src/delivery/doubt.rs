@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     gateway::{Connected, Inner},
-    progress::{UnderWay, draft_key},
+    progress::{UnderWay, draft_key, look_for},
 };
 
 /// What is known of a part that an earlier life may have sent.
@@ -62,9 +62,6 @@ pub(super) async fn doubt(inner: &Inner, connected: &Connected, job: &Job, key: 
     }
 }
 
-/// How long a platform may look for a draft.
-const FIND_DEADLINE: Duration = Duration::from_secs(5);
-
 impl Job {
     /// Goes out behind what the turn was showing when it ended.
     pub fn behind(self, behind: Option<UnderWay>) -> Self {
@@ -82,10 +79,7 @@ pub(super) async fn settle_draft(inner: &Inner, connected: &Connected, job: &mut
         job.delivery.draft = shown.or(job.delivery.draft.take());
     }
     if job.delivery.state == DeliveryState::Drafting && job.delivery.draft.is_none() {
-        let key = draft_key(job.turn);
-        let finding = connected.outlet.send(&job.delivery.to, Op::Find, &key);
-        // Where it cannot be told and the draft is there after all, it stands beside the answer.
-        job.delivery.draft = tokio::time::timeout(FIND_DEADLINE, finding).await.ok().and_then(Result::ok);
+        job.delivery.draft = look_for(&*connected.outlet, &job.delivery.to, job.turn).await;
     }
 }
 

@@ -1,9 +1,13 @@
 //! Puts what a turn shows of itself on its platform, one request at a time, and remembers what became of it.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use contract::{
-    DeliveryError, Op, Outlet, Part, Receipt, Scope, Why,
+    Address, DeliveryError, Op, Outlet, Part, Receipt, Scope, TurnId,
     records::{Change, DeliveryState},
 };
 use futures_util::FutureExt;
@@ -18,6 +22,7 @@ const SEND_DEADLINE: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 /// How long a platform may look for a progress message that an earlier life posted.
 const FIND_DEADLINE: Duration = Duration::from_secs(5);
+const FIND_AGAIN: Duration = Duration::from_millis(250);
 
 /// A request that shows something, under way; it goes to its end whatever becomes of the turn.
 pub(crate) struct UnderWay(JoinHandle<Result<Receipt, DeliveryError>>);
@@ -27,6 +32,27 @@ impl UnderWay {
     pub async fn ended(self) -> Option<Receipt> {
         self.0.await.ok()?.ok().filter(|receipt| !receipt.is_fleeting())
     }
+}
+
+/// Looks for a message of which nothing is known but its key. Where it cannot be told, and it is there after all, it stands
+/// beside the answer.
+pub(crate) async fn look_for(outlet: &dyn Outlet, to: &Address, turn: TurnId) -> Option<Receipt> {
+    let key = draft_key(turn);
+    let looking = async {
+        loop {
+            let wait = match outlet.send(to, Op::Find, &key).await {
+                Ok(receipt) => return Some(receipt),
+                Err(DeliveryError::Refused(_)) => return None,
+                Err(DeliveryError::Wait { until, .. }) => {
+                    until.duration_since(SystemTime::now()).unwrap_or_default().max(FIND_AGAIN)
+                }
+                // The platform is not reached, as just after a start.
+                Err(DeliveryError::NotSent(_) | DeliveryError::Unsure(_)) => FIND_AGAIN,
+            };
+            tokio::time::sleep(wait).await;
+        }
+    };
+    tokio::time::timeout(FIND_DEADLINE, looking).await.ok().flatten()
 }
 
 impl Progress {
@@ -49,17 +75,10 @@ impl Progress {
     /// Looks for the message that an earlier life may have posted, so that none is left beside the answer.
     pub async fn find_lost(&self, cx: &TurnCx) {
         let Some(outlet) = self.outlet.as_ref().filter(|_| self.lock().lost) else { return };
-        let key = draft_key(cx.id);
-        let finding = outlet.send(&self.to, Op::Find, &key);
-        match tokio::time::timeout(FIND_DEADLINE, finding).await {
-            Ok(Ok(receipt)) => {
-                self.keep(cx, &receipt);
-                // Lost is noticed by the turn; a store that is away only costs looking for it again.
-                let _ = self.record(cx, Some(receipt)).await;
-            }
-            Ok(Err(DeliveryError::Refused(Why::Gone))) => {}
-            // It cannot be told: should it be there, it stands beside the answer.
-            Ok(Err(_)) | Err(_) => {}
+        if let Some(receipt) = look_for(&**outlet, &self.to, cx.id).await {
+            self.keep(cx, &receipt);
+            // Lost is noticed by the turn; a store that is away only costs looking for it again.
+            let _ = self.record(cx, Some(receipt)).await;
         }
         self.lock().lost = false;
     }

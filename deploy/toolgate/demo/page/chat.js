@@ -13,6 +13,8 @@ import * as slack from "./slack.js";
 const TYPING_MS = 5_000;
 const STATUS_MS = 120_000;
 const KEPT = 400;
+// How long Telegram shows a draft.
+const DRAFTED = 30_000;
 
 /** How each platform draws a message, merges an edit, and calls its group and what it is divided into. */
 const LOOKS = {
@@ -21,7 +23,7 @@ const LOOKS = {
     body: (entry, act) => (entry.text ? [make("div", { class: "text" }, ...draw(entry.text, entry.entities, act))] : []),
   },
   discord: { group: "# general", thread: "thread", body: discord.body, merge: discord.merge },
-  slack: { group: "# general", body: slack.body },
+  slack: { group: "# general", body: slack.body, merge: slack.merge },
 };
 
 /** Makes a pane; `show` is called with the reference of a turn that somebody wants to see. */
@@ -121,7 +123,10 @@ function take(self, entry, old) {
   if (entry.interaction && entry.by === "user" && entry.kind === "message") entry.message ??= `command-${entry.interaction}`;
   if (entry.by === "bot" && entry.to && entry.interaction) hide(self, messages, entry);
   switch (entry.kind) {
-    case "message": case "edit": return message(self, messages, entry, shown);
+    case "message": case "edit":
+      if (entry.by === "bot") undrafted(self, messages);
+      return message(self, messages, entry, shown);
+    case "draft": return drafted(self, messages, entry, shown);
     case "delete": closed(self, entry.message); messages.delete(entry.message); if (shown) gone(self, entry.message); return undefined;
     case "typing": if (shown && entry.user !== self.person) typing(self, true, entry.by === "user" ? `${entry.user} is typing…` : ""); return undefined;
     case "reaction": if (reacted(self, messages.get(entry.message), entry) && shown) again(self, messages, entry.message); return undefined;
@@ -129,6 +134,21 @@ function take(self, entry, old) {
     case "modal": if (!old && mine && entry.by === "bot") form(self, entry); return undefined;
     case "status": return status(self, messages, entry, shown);
     default: return undefined;
+  }
+}
+
+/** A text in the making goes with the bot's next message, or after a while. */
+function drafted(self, messages, entry, shown) {
+  message(self, messages, entry, shown);
+  clearTimeout(self.fading);
+  self.fading = setTimeout(() => undrafted(self, messages), DRAFTED);
+}
+
+function undrafted(self, messages) {
+  for (const [id, known] of messages) {
+    if (known.kind !== "draft") continue;
+    messages.delete(id);
+    gone(self, id);
   }
 }
 

@@ -20,7 +20,7 @@ export function bubble(self, known, messages) {
     ...self.look.body(known, act, self.names), foot(self, known), chips(self, known));
   return make("li", { class: `${own ? "own" : ""} ${alone ? "privately" : ""}`.trim(), data: { message: known.message, author: own ? "" : author } },
     make("span", { class: "sr", text: `${own ? "you" : author}: ` }), body, keyboard(self, known),
-    alone || !known.message ? null : acts(self, known, own, author));
+    alone || !known.message || known.kind === "draft" ? null : acts(self, known, own, author));
 }
 
 /** A thread that is not open, as a line of its channel. */

@@ -18,6 +18,13 @@ export function body(entry, act, known = {}) {
   return entry.text ? [make("div", { class: "text md" }, make("p", { text: entry.text }))] : [];
 }
 
+/** A stream is told what is added to it, and nothing when it is stopped. */
+export function merge(before, { payload }) {
+  const said = before.payload?.markdown_text;
+  if (said === undefined || !payload || payload.blocks || payload.text) return payload;
+  return { ...payload, markdown_text: said + (payload.markdown_text || "") };
+}
+
 /** A form-encoded request carries its blocks as text. */
 function parsed(blocks) {
   if (typeof blocks !== "string") return blocks;

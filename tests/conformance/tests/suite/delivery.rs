@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use conformance::{Entry, Options, Stage};
 use contract::{Platform, reply::DUPLICATE_MARK, seams::Condition};
 use serde_json::json;
-use testkit::{Flaky, Gate, Scripted, model};
+use testkit::{Flaky, Gate};
 
 use crate::tools::says;
 
@@ -24,8 +24,6 @@ cases! {
     a_store_that_is_away_is_told_once_and_nothing_is_lost: "D2";
     what_waits_for_a_slow_tool_was_acknowledged_in_time: "D2";
     a_slow_answer_shows_that_it_is_being_made_and_takes_that_place: "R6";
-    an_answer_in_the_making_grows_in_one_message_and_takes_it_over: "R6 D4";
-    a_long_answer_in_the_making_is_cut_to_one_message_and_goes_on_in_others: "R6 R4";
     an_answer_after_its_token_ended_goes_to_the_channel: "D2" on [Discord] since "answers need no token that ends";
 }
 
@@ -243,53 +241,6 @@ async fn a_slow_answer_shows_that_it_is_being_made_and_takes_that_place(platform
     stage.people.reads("dm:ann", "id: A").await;
     let chat = stage.people.settled("dm:ann", 1).await;
     assert_eq!((chat[0].message.as_deref(), chat[0].buttons.len()), (progress.message.as_deref(), 0), "{chat:?}");
-    stage.end().await;
-}
-
-/// A stage whose model answers with the text, shown as it grows by so many characters ten times a second.
-async fn answering(platform: Platform, text: &str, by: usize) -> Stage {
-    let chars: Vec<char> = text.chars().collect();
-    let grown: Vec<String> = (1..=chars.len().div_ceil(by)).map(|n| chars.iter().take(n * by).collect()).collect();
-    let grown: Vec<&str> = grown.iter().map(String::as_str).collect();
-    let act = model::says(text).drafting(&grown, Duration::from_millis(100));
-    Stage::with(platform, Options { model: Some(Scripted::new([act])), ..Options::default() }).await
-}
-
-/// How often the bot changed what it had posted.
-fn edits(transcript: &[Entry]) -> usize {
-    transcript.iter().filter(|entry| entry.is_bot() && entry.kind == "edit").count()
-}
-
-async fn an_answer_in_the_making_grows_in_one_message_and_takes_it_over(platform: Platform) {
-    let text = "**Bold** at first, then `code` & <b>angles</b> for @everyone:\n\n```rust\nfn main() {\n    println!(\"a < b\");\n}\n```\n\n- one\n- two, with a [link](https://example.org/a?b=c)\n\nThe end.";
-    let stage = answering(platform, text, 4).await;
-    stage.people.say("dm:ann", "ann", "tell me").await;
-    let begun = stage.people.reads("dm:ann", "Bold").await;
-    assert!(!begun.text.contains("The end") && begun.buttons.len() == 1, "{begun:?}");
-    stage.people.reads("dm:ann", "The end.").await;
-    let chat = stage.people.settled("dm:ann", 1).await;
-    assert_eq!((chat[0].message.as_deref(), chat[0].buttons.len()), (begun.message.as_deref(), 0), "{chat:?}");
-    let edits = edits(&stage.people.transcript("dm:ann").await);
-    // Five seconds of growing, at most one edit in each, and the answer.
-    assert!((2..=6).contains(&edits), "{edits} edits");
-    stage.end().await;
-}
-
-async fn a_long_answer_in_the_making_is_cut_to_one_message_and_goes_on_in_others(platform: Platform) {
-    let lines: String = (0..700).map(|n| format!("    line {n} of *many* <lines>\n")).collect();
-    let text = format!("It begins.\n\n```text\n{lines}```\n\nThe end.");
-    let stage = answering(platform, &text, 500).await;
-    stage.people.say("dm:ann", "ann", "at length").await;
-    let begun = stage.people.reads("dm:ann", "It begins.").await;
-    assert_eq!(begun.buttons.len(), 1, "{begun:?}");
-    let mut chat = stage.people.chat("dm:ann").await;
-    while chat.len() < 2 {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        chat = stage.people.chat("dm:ann").await;
-    }
-    assert_eq!((chat[0].message.as_deref(), chat[0].buttons.len()), (begun.message.as_deref(), 0), "{chat:?}");
-    let edits = edits(&stage.people.transcript("dm:ann").await);
-    assert!(edits <= 6, "once it is cut, it stays as it is: {edits} edits");
     stage.end().await;
 }
 

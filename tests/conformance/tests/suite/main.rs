@@ -35,6 +35,7 @@ pub(crate) use cases;
 mod approvals;
 mod connection;
 mod delivery;
+mod drafts;
 mod gates;
 mod hearing;
 mod log;
@@ -58,6 +59,7 @@ const fn last(path: &'static str) -> &'static str {
 const MODULES: &[Module] = &[
     hearing::MODULE,
     delivery::MODULE,
+    drafts::MODULE,
     connection::MODULE,
     pressing::MODULE,
     showing::MODULE,

@@ -132,6 +132,84 @@ async fn a_platform_that_asks_to_wait_is_shown_the_newest_text_then() {
 }
 
 #[tokio::test]
+async fn a_draft_that_leaves_no_message_is_followed_by_the_answer_as_one() {
+    let growing = ["So", "So far", "So far, so good"];
+    let model = Scripted::new([says("It is done.").drafting(&growing, Duration::from_millis(1_100))]);
+    let gateway = with(&model).await;
+    gateway.outlet.has_drafts();
+    turn(&gateway, ask("c", "tell me")).await;
+    let finals = gateway.outlet.wait_for_finals(1).await;
+    assert_eq!((finals[0].op, finals[0].text.as_str()), ("post", "It is done."));
+    assert!(drafts(&gateway.outlet.seen()).len() >= 2, "{:?}", gateway.outlet.seen());
+    assert_eq!(gateway.outlet.standing(), ["It is done."]);
+}
+
+#[tokio::test]
+async fn what_runs_after_a_draft_is_a_message_that_the_answer_replaces() {
+    let gate = Gate::closed();
+    let model = Scripted::new([
+        wants(&[("gate", r#"{"id":"A"}"#)]).drafting(&["Let me", "Let me see"], Duration::from_millis(1_100)),
+        says("It is open.").drafting(&["It is"], Duration::from_millis(1_500)),
+    ]);
+    let gateway = setup(&model).await.gate(&gate).start().ready().await;
+    gateway.outlet.has_drafts();
+    turn(&gateway, ask("c", "is it open?")).await;
+    until("it is listed", || drafts(&gateway.outlet.seen()).iter().any(|text| text.contains("0 of 1 done"))).await;
+    assert_eq!(gateway.outlet.standing().len(), 1, "the list alone is a message");
+    gate.open();
+    let finals = gateway.outlet.wait_for_finals(1).await;
+    assert_eq!(finals[0].op, "replace");
+    assert_eq!(gateway.outlet.standing(), ["It is open."]);
+}
+
+#[tokio::test]
+async fn a_draft_that_is_on_its_way_when_the_answer_comes_is_none_to_replace() {
+    let model = Scripted::new([says("Done.").drafting(&["So far"], Duration::from_millis(1_600))]);
+    let gateway = with(&model).await;
+    gateway.outlet.has_drafts();
+    gateway.outlet.take_time(Duration::from_secs(1));
+    turn(&gateway, ask("c", "tell me")).await;
+    gateway.outlet.wait_for_finals(1).await;
+    let ops: Vec<_> = gateway.outlet.seen().iter().map(|seen| seen.op).collect();
+    assert_eq!(ops, ["draft", "post"], "in this order");
+}
+
+#[tokio::test]
+async fn a_message_of_which_it_is_not_known_whether_it_was_posted_is_looked_up_by_the_answer() {
+    let model = Scripted::new([says("Done.").drafting(&["So", "So far"], Duration::from_millis(1_100))]);
+    let gateway = with(&model).await;
+    gateway.outlet.can_find();
+    gateway.outlet.fail_next([Fault::UnsureAfter]);
+    turn(&gateway, ask("c", "tell me")).await;
+    let finals = gateway.outlet.wait_for_finals(1).await;
+    assert_eq!((finals[0].op, gateway.outlet.standing()), ("replace", vec!["Done.".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_death_in_the_middle_of_drafts_that_leave_no_message_there_is_one_answer() {
+    for_each_store(|ground| async move {
+        let platform = Arc::new(Recorder::default());
+        platform.has_drafts();
+        let half = never().drafting(&["Once upon", "Once upon a time"], Duration::from_millis(1_100));
+        let model = Scripted::new([half, says("The end.")]);
+        let start = || {
+            let (platform, model) = (platform.clone(), model.clone());
+            Life::start(ground.opening(), move |stores| Setup::new(stores).model(&model).outlet(&platform))
+        };
+        let life = start().await;
+        life.ready().await;
+        let asked = life.turn(ask("c", "a tale")).await;
+        until("it is seen in the making", || drafts(&platform.seen()).len() == 2).await;
+        life.kill();
+        let life = start().await;
+        life.done(asked).await;
+        assert_eq!(platform.standing(), ["The end."], "{:?}", platform.seen());
+        life.kill();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_stop_ends_a_model_that_thinks() {
     let model = Scripted::new([never()]);
     let gateway = with(&model).await;
