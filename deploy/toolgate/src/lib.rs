@@ -8,6 +8,7 @@ pub mod commands;
 pub mod config;
 pub mod demo;
 pub mod ink;
+pub mod log;
 pub mod run;
 pub mod sources;
 pub mod table;

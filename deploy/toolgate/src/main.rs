@@ -123,6 +123,11 @@ fn say(common: &Common, said: Said) -> Exit {
 fn log(config: &Config) {
     let filter = EnvFilter::try_from_default_env().or_else(|_| EnvFilter::try_new(&config.log.level));
     let filter = filter.unwrap_or_else(|_| EnvFilter::new("info"));
+    // It tells of every message; what matters of them is said by us.
+    let filter = match filter.to_string().contains("rmcp") {
+        true => filter,
+        false => filter.add_directive("rmcp=error".parse().expect("a directive is readable")),
+    };
     // A log in a file is read by others than terminals.
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let subscriber = tracing_subscriber::fmt()
@@ -198,6 +203,7 @@ async fn tool(common: &Common, command: Tool) -> Result<Exit, Ended> {
         Tool::Remove(change) => commands::remove_tool(&config, &change).await,
         Tool::Rollback { named, to } => commands::rollback_tool(&config, &named, to).await,
         Tool::History { named, text } => commands::tool_history(&config, &named, text).await,
+        Tool::ImportMcp(import) => return Ok(commands::import_mcp(&config, &import, |said| say(common, said)).await),
         Tool::CacheInvalidate(named) => commands::refresh_tool(&config, &named).await,
         Tool::List { all: true, remote, .. } => commands::all_tools(&config, &remote).await,
         Tool::List { who, remote, .. } => commands::list(&config, &who, &remote).await,

@@ -6,10 +6,22 @@ use std::{
 };
 
 use contract::records::Shelf;
+use endpoints::{Endpoints, credentials::Credentials, mcp};
 use policies::{Compiled, Policies, Source};
 use tools::Registry;
 
 use crate::config::{Config, Finding};
+
+/// What tools can call, as the configuration says.
+pub fn endpoints(config: &Config) -> Endpoints {
+    let servers = Arc::new(mcp::Servers::new(mcp_servers(config)));
+    Endpoints::new().credentials(Credentials::new(config.credentials.clone())).mcp(servers)
+}
+
+/// The MCP servers of the configuration; none is asked yet.
+pub fn mcp_servers(config: &Config) -> Vec<mcp::Server> {
+    config.mcp_servers.iter().map(|known| known.server.clone()).collect()
+}
 
 /// Where tools and policies come from.
 pub struct Origins {
@@ -124,14 +136,14 @@ impl Sources {
 /// What quarantined and removed tools may be called in rules: one whose name cannot be read goes by its file's.
 fn out_of_order(tools: &tools::Snapshot) -> Vec<&str> {
     let stem = |file| Path::new(file).file_stem().and_then(|stem| stem.to_str());
-    let quarantined = tools.quarantined().iter().flat_map(|tool| [Some(tool.name.as_str()), stem(&tool.file)]).flatten();
+    let quarantined =
+        tools.quarantined().iter().flat_map(|tool| [Some(tool.name.as_str()), stem(&tool.file)]).flatten();
     quarantined.chain(tools.removed().iter().map(String::as_str)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use contract::{Caller, Origin, Platform, Sender};
-    use endpoints::Endpoints;
 
     use super::*;
 

@@ -1,7 +1,9 @@
 //! The configuration file, `toolgate.yaml`: strict, with a place for every error; secrets are references.
 
+mod credentials;
 pub mod finding;
 mod inactive;
+pub mod mcp;
 pub mod model;
 mod overrides;
 pub mod platforms;
@@ -11,8 +13,10 @@ pub mod store;
 mod yaml;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,6 +25,7 @@ use contract::Platform;
 pub use self::read::parse_duration;
 pub use self::{
     finding::{Finding, finding_at},
+    mcp::McpServer,
     model::{Model, Models},
     platforms::{DiscordAccount, Platforms, SlackAccount, SlackEvents, TelegramAccount},
     secret::Secret,
@@ -54,6 +59,10 @@ pub struct Config {
     pub platforms: Platforms,
     /// The language models; without one only commands are read.
     pub model: Option<Models>,
+    /// What tools may name as their `credential`.
+    pub credentials: BTreeMap<String, endpoints::credentials::Settings>,
+    /// MCP servers whose tools may be used.
+    pub mcp_servers: Vec<McpServer>,
     pub limits: Limits,
     pub log: Log,
 }
@@ -143,7 +152,7 @@ pub fn parse(
     let base = file.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut tree = Tree::parse(&shown, text).map_err(|error| vec![error])?;
     let errors = overrides::apply(&mut tree, variables);
-    let mut reader = Reader { file: shown, base, errors, warnings: Vec::new() };
+    let mut reader = Reader { file: shown, base, vault: Arc::default(), errors, warnings: Vec::new() };
     let config = Config { file: path.map(Path::to_path_buf), ..Config::read(&mut reader, tree) };
     if reader.errors.is_empty() {
         Ok(Loaded { config, warnings: reader.warnings })
@@ -167,6 +176,8 @@ impl Config {
             policies: there(base.join("platform-policies")),
             platforms: Platforms::default(),
             model: None,
+            credentials: BTreeMap::new(),
+            mcp_servers: Vec::new(),
             limits: Limits::default(),
             log: Log::default(),
         }
@@ -176,6 +187,10 @@ impl Config {
         let mut config = Self::defaults(&reader.base);
         let Some(mut table) = reader.table("the file", tree) else { return config };
         table.path.clear();
+        // First, since every other key may refer to it.
+        if let Some(tree) = table.take("vault") {
+            credentials::vault(reader, tree);
+        }
         if let Some(tree) = table.take("listen") {
             config.listen = listen(reader, &tree).unwrap_or(config.listen);
         }
@@ -201,6 +216,12 @@ impl Config {
             config.platforms = Platforms::read(reader, tree);
         }
         config.model = table.take("model").and_then(|tree| Models::read(reader, tree));
+        if let Some(tree) = table.take("credential_store") {
+            config.credentials = credentials::read(reader, tree);
+        }
+        if let Some(tree) = table.take("mcp_servers") {
+            config.mcp_servers = mcp::read(reader, tree, &config.credentials);
+        }
         if let Some(tree) = table.take("limits") {
             config.limits = limits(reader, tree);
         }

@@ -1,12 +1,12 @@
 //! Reading a tree into plain structs: collects every error, names the nearest key.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use contract::text::nearest;
 
 use super::{
     finding::{Finding, finding_at},
-    secret::Secret,
+    secret::{Secret, vault::Vault},
     yaml::{Key, Spot, Tree, Value},
 };
 
@@ -14,6 +14,8 @@ use super::{
 pub struct Reader {
     pub file: String,
     pub base: PathBuf,
+    /// Where `vault:` leads.
+    pub vault: Arc<Vault>,
     pub errors: Vec<Finding>,
     pub warnings: Vec<Finding>,
 }
@@ -119,7 +121,7 @@ impl Reader {
             }
             _ => String::new(),
         };
-        match Secret::parse(path, &text, &self.base) {
+        match Secret::parse_with(path, &text, &self.base, &self.vault) {
             Ok(secret) => Some(secret),
             Err(why) => {
                 self.error(&tree.spot, format!("'{path}': {why}"));

@@ -1,38 +1,77 @@
 //! Secrets: references that are read anew at each use, and whose text cannot be printed.
 
-use std::{fmt, path::PathBuf, process::Stdio, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    path::PathBuf,
+    process::Stdio,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use secrecy::SecretString;
-use tokio::{io::AsyncReadExt, process::Command};
+use endpoints::secret::{Known, SecretSource, SecretUnreadable};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::{io::AsyncReadExt, process::Command, sync::Mutex};
+
+pub mod vault;
+
+use vault::Vault;
 
 /// Most bytes of a secret.
 const MOST_BYTES: u64 = 64 * 1024;
 /// How long a command may take to print a secret.
 const COMMAND_TIME: Duration = Duration::from_secs(10);
+/// How long what a command printed is used, unless somebody does not accept it any more.
+const PRINTED_KEPT: Duration = Duration::from_secs(10);
 
 /// Where a secret is to be found.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Secret {
     source: Source,
     /// The key in the configuration, for error texts.
     key: Arc<str>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 enum Source {
     Env(String),
     File(PathBuf),
-    Exec(Vec<String>),
+    Exec(Vec<String>, Arc<Mutex<Option<Printed>>>),
+    Vault { path: String, field: String, vault: Arc<Vault> },
 }
+
+/// What a command printed, and when.
+struct Printed {
+    text: SecretString,
+    at: Instant,
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        let same = match (&self.source, &other.source) {
+            (Source::Env(one), Source::Env(other)) => one == other,
+            (Source::File(one), Source::File(other)) => one == other,
+            (Source::Exec(one, _), Source::Exec(other, _)) => one == other,
+            (Source::Vault { path, field, .. }, Source::Vault { path: its_path, field: its_field, .. }) => {
+                (path, field) == (its_path, its_field)
+            }
+            _ => false,
+        };
+        same && self.key == other.key
+    }
+}
+
+impl Eq for Secret {}
 
 /// Why a text is no reference to a secret. Holds nothing of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAReference {
-    #[error("a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS")]
+    #[error(
+        "a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY"
+    )]
     Literal,
     #[error("'{0}:' needs something after it")]
     Empty(&'static str),
-    #[error("'vault:' is not active in this version; use env:NAME, file:PATH or exec:COMMAND ARGS")]
+    #[error("a secret of Vault is written vault:PATH#KEY, such as vault:secret/orders#token")]
     Vault,
     #[error("the command has a quote that is not closed")]
     OpenQuote,
@@ -47,32 +86,54 @@ pub struct Unreadable {
 }
 
 impl Secret {
-    /// Reads a reference; a relative file is looked for beside `base`.
+    /// Reads a reference; a relative file is looked for beside `base`, and Vault is the one of the process's variables.
     pub fn parse(key: &str, text: &str, base: &std::path::Path) -> Result<Self, NotAReference> {
+        Self::parse_with(key, text, base, &Arc::default())
+    }
+
+    /// The same, with the Vault that the configuration names.
+    pub fn parse_with(
+        key: &str,
+        text: &str,
+        base: &std::path::Path,
+        vault: &Arc<Vault>,
+    ) -> Result<Self, NotAReference> {
         let (scheme, rest) = text.split_once(':').ok_or(NotAReference::Literal)?;
         let rest = rest.trim();
         let source = match (scheme, rest.is_empty()) {
             ("env", true) => return Err(NotAReference::Empty("env")),
             ("file", true) => return Err(NotAReference::Empty("file")),
             ("exec", true) => return Err(NotAReference::Empty("exec")),
+            ("vault", true) => return Err(NotAReference::Empty("vault")),
             ("env", false) if is_variable(rest) => Source::Env(rest.to_owned()),
             ("file", false) => Source::File(base.join(rest)),
-            ("exec", false) => Source::Exec(words(rest)?),
-            ("vault", _) => return Err(NotAReference::Vault),
+            ("exec", false) => Source::Exec(words(rest)?, Arc::default()),
+            ("vault", false) => {
+                let (path, field) = vault::parse(rest).ok_or(NotAReference::Vault)?;
+                Source::Vault { path, field, vault: vault.clone() }
+            }
             _ => return Err(NotAReference::Literal),
         };
         Ok(Self { source, key: key.into() })
     }
 
-    /// The secret as it is now, without the line end that editors leave.
+    /// The secret as it is now, without the line end that editors leave. From then on it is masked wherever it turns up.
     pub async fn read(&self) -> Result<SecretString, Unreadable> {
+        self.read_name(false).await.inspect(|secret| Known::shared().note(secret))
+    }
+
+    /// The same for what is kept like a secret and is none, such as a user's name. With `anew` past any memory.
+    pub async fn read_name(&self, anew: bool) -> Result<SecretString, Unreadable> {
         let text = match &self.source {
-            Source::Env(name) => std::env::var(name).map_err(|_| format!("the variable {name} is not set")),
-            Source::File(path) => read_file(path).await,
-            Source::Exec(argv) => run(argv).await,
+            Source::Env(name) => {
+                std::env::var(name).map(SecretString::from).map_err(|_| format!("the variable {name} is not set"))
+            }
+            Source::File(path) => read_file(path).await.map(SecretString::from),
+            Source::Exec(argv, memory) => printed(argv, memory, anew).await,
+            Source::Vault { path, field, vault } => vault.read(path, field, anew).await,
         };
         let text = text.map_err(|why| self.unreadable(why))?;
-        match text.trim_end_matches(['\r', '\n']) {
+        match text.expose_secret().trim_end_matches(['\r', '\n']) {
             "" => Err(self.unreadable("it is empty".into())),
             trimmed => Ok(SecretString::from(trimmed.to_owned())),
         }
@@ -88,8 +149,32 @@ impl Secret {
             Source::Env(name) => format!("env:{name}"),
             Source::File(path) => format!("file:{}", path.display()),
             // Arguments of a command may name what is better not shown.
-            Source::Exec(argv) => format!("exec:{} …", argv.first().map_or("", String::as_str)),
+            Source::Exec(argv, _) => format!("exec:{} …", argv.first().map_or("", String::as_str)),
+            Source::Vault { path, field, .. } => format!("vault:{path}#{field}"),
         }
+    }
+}
+
+#[async_trait::async_trait]
+impl SecretSource for Secret {
+    async fn read(&self) -> Result<SecretString, SecretUnreadable> {
+        Ok(Self::read(self).await?)
+    }
+
+    async fn read_anew(&self) -> Result<SecretString, SecretUnreadable> {
+        let secret = self.read_name(true).await?;
+        Known::shared().note(&secret);
+        Ok(secret)
+    }
+
+    fn reference(&self) -> String {
+        Self::reference(self)
+    }
+}
+
+impl From<Unreadable> for SecretUnreadable {
+    fn from(Unreadable { key, why }: Unreadable) -> Self {
+        Self { key: key.to_string(), why }
     }
 }
 
@@ -108,6 +193,21 @@ async fn read_file(path: &std::path::Path) -> Result<String, String> {
     };
     let text = open.await.map_err(|error| format!("{}: {}", path.display(), error.kind()))?;
     bounded(text)
+}
+
+/// Runs the command once for all who want to know at the same time.
+async fn printed(argv: &[String], memory: &Mutex<Option<Printed>>, anew: bool) -> Result<SecretString, String> {
+    let came = Instant::now();
+    let mut memory = memory.lock().await;
+    if let Some(printed) = memory.as_ref()
+        && (printed.at >= came || (!anew && printed.at.elapsed() < PRINTED_KEPT))
+    {
+        return Ok(printed.text.clone());
+    }
+    let at = Instant::now();
+    let text = SecretString::from(run(argv).await?);
+    *memory = Some(Printed { text: text.clone(), at });
+    Ok(text)
 }
 
 async fn run(argv: &[String]) -> Result<String, String> {
@@ -174,8 +274,6 @@ fn words(text: &str) -> Result<Vec<String>, NotAReference> {
 mod tests {
     use std::path::Path;
 
-    use secrecy::ExposeSecret;
-
     use super::*;
 
     fn secret(text: &str) -> Result<Secret, NotAReference> {
@@ -189,7 +287,10 @@ mod tests {
             assert_eq!(error, NotAReference::Literal);
             assert!(!error.to_string().contains(literal));
         }
-        assert_eq!(secret("vault:kv/a#b"), Err(NotAReference::Vault));
+        assert_eq!(secret("vault:kv/a#b").unwrap().reference(), "vault:kv/a#b");
+        for wrong in ["vault:kv", "vault:kv/a", "vault:#b", "vault:kv/a#", "vault:kv#b", "vault:kv/../sys/a#b"] {
+            assert_eq!(secret(wrong), Err(NotAReference::Vault), "{wrong}");
+        }
         assert_eq!(secret("env:"), Err(NotAReference::Empty("env")));
         assert_eq!(secret("exec:cat 'a"), Err(NotAReference::OpenQuote));
     }
@@ -212,6 +313,28 @@ mod tests {
         assert_eq!(secret.read().await.unwrap().expose_secret(), "two words");
         let error = Secret::parse("t", "exec:false", Path::new("/")).unwrap().read().await.unwrap_err().to_string();
         assert!(error.starts_with("the secret 't' cannot be read: false ended with"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_a_command_printed_is_kept_until_somebody_does_not_accept_it() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("token"), "first").unwrap();
+        let secret =
+            Secret::parse("t", &format!("exec:cat {}/token", folder.path().display()), Path::new("/")).unwrap();
+        let read = async |anew| secret.read_name(anew).await.unwrap().expose_secret().to_owned();
+        assert_eq!(read(false).await, "first");
+        std::fs::write(folder.path().join("token"), "second").unwrap();
+        assert_eq!(read(false).await, "first");
+        assert_eq!(read(true).await, "second");
+        assert_eq!(read(false).await, "second");
+    }
+
+    #[tokio::test]
+    async fn what_was_read_is_known_as_a_secret_and_a_name_is_not() {
+        let of = |text: &str| Secret::parse("t", text, Path::new("/")).unwrap();
+        of("exec:echo open-sesame-77").read().await.unwrap();
+        of("exec:echo somebody-77").read_name(false).await.unwrap();
+        assert_eq!(Known::shared().mask("somebody-77: open-sesame-77"), "somebody-77: ***");
     }
 
     #[tokio::test]

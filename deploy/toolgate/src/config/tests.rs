@@ -44,8 +44,6 @@ fn every_key_is_read_and_what_comes_later_is_said() {
         FULL,
         expect![[r#"
             conf/toolgate.yaml:13:8: 'audit' is not active in this version
-            conf/toolgate.yaml:16:3: 'mcp_servers' is not active in this version
-            conf/toolgate.yaml:19:3: 'credential_store' is not active in this version
         "#]],
     );
     let config = read(FULL).unwrap().config;
@@ -79,7 +77,7 @@ fn mistakes_are_placed_and_the_nearest_key_is_named() {
         expect![[r#"
         conf/toolgate.yaml:1:9: 'listen' must be an address and a port such as 127.0.0.1:8787 or [::1]:8787
         conf/toolgate.yaml:2:8: 'store' must be sqlite:FILE, redis://HOST:PORT/DB or rediss://…
-        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: listen, admin_token, clients, store, store_sync, store_prefix, tools, policies, platforms, model, limits, log, audit, mcp_servers, credential_store
+        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: vault, listen, admin_token, clients, store, store_sync, store_prefix, tools, policies, platforms, model, credential_store, mcp_servers, limits, log, audit
     "#]],
     );
     check(
@@ -106,12 +104,12 @@ fn a_literal_secret_is_refused_and_never_repeated() {
     check(
         text,
         expect![[r#"
-            conf/toolgate.yaml:1:14: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-            conf/toolgate.yaml:2:24: 'clients.a.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-            conf/toolgate.yaml:3:33: 'platforms.telegram.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+            conf/toolgate.yaml:1:14: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
+            conf/toolgate.yaml:2:24: 'clients.a.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
+            conf/toolgate.yaml:3:33: 'platforms.telegram.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
             conf/toolgate.yaml:3:59: 'platforms.slack.app_token' is missing: Socket Mode needs it (or write 'mode: events' with a 'signing_secret')
-            conf/toolgate.yaml:3:72: 'platforms.slack.bot_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
-            conf/toolgate.yaml:4:47: 'credential_store.x.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+            conf/toolgate.yaml:3:72: 'platforms.slack.bot_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
+            conf/toolgate.yaml:4:47: 'credential_store.x.token': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
         "#]],
     );
     let all = read(text).unwrap_err().iter().map(ToString::to_string).collect::<String>();
@@ -137,7 +135,7 @@ fn a_webhook_needs_address_and_secret() {
     check(
         "platforms: { telegram: { token: env:T, mode: webhook, webhook: { url: 'https://h/x', secret: literal } } }",
         expect![[r#"
-            conf/toolgate.yaml:1:94: 'platforms.telegram.webhook.secret': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+            conf/toolgate.yaml:1:94: 'platforms.telegram.webhook.secret': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
         "#]],
     );
     check(
@@ -251,7 +249,7 @@ fn a_variable_replaces_a_key_and_is_named_in_its_errors() {
     let text = errors.iter().map(|line| format!("{line}\n")).collect::<String>();
     expect![[r#"
         TOOLGATE__LISTEN__PORT: 'port' stands inside of something that is not a map
-        TOOLGATE__ADMIN_TOKEN: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        TOOLGATE__ADMIN_TOKEN: 'admin_token': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
         TOOLGATE__LISEN: unknown key 'lisen': did you mean 'listen'?
     "#]].assert_eq(&text);
 }

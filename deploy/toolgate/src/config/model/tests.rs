@@ -104,7 +104,7 @@ fn what_is_missing_or_wrong_is_said_at_its_place() {
     check(
         "model: { provider: openai, name: x, api_key: sk-very-secret }\n",
         expect![[r#"
-        toolgate.yaml:1:46: 'model.api_key': a secret itself must not stand here; write where it is: env:NAME, file:PATH or exec:COMMAND ARGS
+        toolgate.yaml:1:46: 'model.api_key': a secret itself must not stand here; write where it is: env:NAME, file:PATH, exec:COMMAND ARGS or vault:PATH#KEY
     "#]],
     );
 }
