@@ -31,7 +31,10 @@ impl Desk {
             Builtin::Status => text(status(&inner, turn)),
             Builtin::Trace(reference) => trace(&inner, turn, reference).await,
             Builtin::Details(of) => trace(&inner, turn, &of.to_string()).await,
-            Builtin::Schedule(rest) => schedule::answer(&inner, rest, turn).await,
+            Builtin::Schedule(rest) => {
+                let said = schedule::answer(&inner, rest, turn).await;
+                said.into_iter().map(|content| self.typed_in(content, turn)).collect()
+            }
             Builtin::Approvals => text(approvals(&inner, turn).await),
             // Alone they are answered when they are accepted; these are among others.
             Builtin::Approve(_) | Builtin::Deny(_) => {
@@ -46,6 +49,13 @@ impl Desk {
             | Builtin::Resume(_)
             | Builtin::Keep(_)
             | Builtin::Forget(_) => session::answer(&inner, builtin, turn).await,
+        }
+    }
+
+    fn typed_in(&self, content: Content, turn: &TurnView<'_>) -> Content {
+        match content {
+            Content::Text(words) => Content::Text(self.typed(words, turn)),
+            other => other,
         }
     }
 
@@ -88,7 +98,7 @@ fn help(turn: &TurnView<'_>) -> String {
         out.push_str(&format!(
             "- `{}` — {}\n",
             tool.usage(),
-            say::escape(&contract::text::one_line(&tool.spec.description, 80))
+            say::escape(&contract::text::one_line(tool.description(), 80))
         ));
     }
     match list.tools.len() {
@@ -118,7 +128,7 @@ fn tools(turn: &TurnView<'_>, word: &str) -> String {
         out.push_str(&format!(
             "- `{}`\n  {}\n",
             tool.usage(),
-            say::escape(&contract::text::one_line(&tool.spec.description, 160))
+            say::escape(&contract::text::one_line(tool.description(), 160))
         ));
     }
     match out.is_empty() {

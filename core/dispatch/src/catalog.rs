@@ -10,7 +10,7 @@ use crate::{
     commands::{self, BUILTINS, parameters_of_builtin},
     gate,
     gateway::Inner,
-    session,
+    schedule, session,
 };
 
 /// Most choices that a platform shows.
@@ -92,6 +92,11 @@ impl Inner {
                 toolsets.sort();
                 toolsets.dedup();
                 fitting(toolsets.into_iter().map(|text| Choice { label: text.clone(), value: text }), typed)
+            }
+            ("schedule", "id") => fitting(schedule::own_ids(self, who).await.into_iter(), typed),
+            ("schedule", "zone") => {
+                let zones = schedule::zones();
+                fitting(zones.into_iter().map(|text| Choice { label: text.clone(), value: text }), typed)
             }
             ("trace", "reference") => fitting(self.own_turns(who).await.into_iter(), typed),
             _ => Vec::new(),

@@ -13,8 +13,9 @@ mod run;
 mod when;
 
 pub(crate) use clock::keep;
-pub(crate) use desk::answer;
+pub(crate) use desk::{answer, own_ids};
 pub use facade::{NewSchedule, ScheduleSet};
 pub(crate) use rights::{Standing, narrowed, standing};
 pub(crate) use run::{dressed, ended, is_quiet};
+pub(crate) use when::zones;
 pub use when::{in_words, written};

@@ -17,6 +17,10 @@ pub enum OfSchedule<'a> {
     GoesTo {
         place: &'a str,
     },
+    /// The same in a list.
+    To {
+        place: &'a str,
+    },
     /// Behind that one, where nobody said a zone.
     InUtc,
     Listed,
@@ -76,6 +80,7 @@ pub fn of_schedule(sentence: OfSchedule<'_>, locale: Locale) -> String {
     match sentence {
         OfSchedule::Made { id, when, next } => with("schedule-made", &[("id", id), ("when", when), ("next", next)]),
         OfSchedule::GoesTo { place } => with("schedule-goes-to", &[("place", place)]),
+        OfSchedule::To { place } => with("schedule-to", &[("place", place)]),
         OfSchedule::InUtc => plain("schedule-in-utc"),
         OfSchedule::Listed => plain("schedule-listed"),
         OfSchedule::NoneListed => plain("schedule-none"),

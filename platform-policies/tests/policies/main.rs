@@ -1,6 +1,7 @@
 //! What policies mean, through few doors: `check` for verdicts, `wrong` for what is wrong in a file.
 
 mod approvals;
+mod elsewhere;
 mod errors;
 mod manner;
 mod properties;

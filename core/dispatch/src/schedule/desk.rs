@@ -5,7 +5,7 @@ mod typed;
 use std::sync::Arc;
 
 use contract::{
-    Address, Caller, Content, Failure, Notice, Platform, Problem,
+    Address, Caller, Choice, Content, Failure, Notice, Platform, Problem,
     records::{Person, Schedule, ScheduleId, ScheduleQuery},
     text::one_line,
 };
@@ -44,6 +44,16 @@ async fn own(inner: &Inner, caller: &Caller) -> Result<Vec<Schedule>, Failure> {
     inner.stores.schedules.schedules(&query).await.map_err(make::away)
 }
 
+/// What may be chosen where an id is asked for.
+pub(crate) async fn own_ids(inner: &Inner, caller: &Caller) -> Vec<Choice> {
+    let own = own(inner, caller).await.unwrap_or_default();
+    let choice = |schedule: &Schedule| Choice {
+        label: format!("{} — {}", schedule.title(), schedule.id),
+        value: schedule.id.to_string(),
+    };
+    own.iter().map(choice).collect()
+}
+
 async fn list(inner: &Inner, turn: &TurnView<'_>) -> Said {
     let locale = turn.locale;
     let own = own(inner, turn.caller).await?;
@@ -69,7 +79,7 @@ fn line(schedule: &Schedule, turn: &TurnView<'_>) -> String {
     };
     let mut parts = vec![stands];
     if schedule.goes_elsewhere() {
-        parts.push(of_schedule(OfSchedule::GoesTo { place: &code(&schedule.to.written()) }, locale));
+        parts.push(of_schedule(OfSchedule::To { place: &code(&schedule.to.written()) }, locale));
     }
     if let Some(last) = schedule.last {
         parts.push(of_schedule(OfSchedule::LastRun { reference: &last.turn.to_string() }, locale));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contract::{
     Address, Caller, Code, DeliveryError, Failure, Opaque, Origin, Platform, Private, SessionKey, StoreDown,
-    records::{Record, Schedule, ScheduleId, SessionQuery},
+    records::{Record, Schedule, ScheduleId, ScheduleQuery, SessionQuery},
 };
 use policies::Rights;
 use tokio_util::sync::CancellationToken;
@@ -201,6 +201,15 @@ pub(super) async fn known(inner: &Inner, named: &Address) -> Result<Option<Addre
             && named.space.as_ref().is_none_or(|space| Some(space) == place.space.as_ref())
     };
     let space = places.into_iter().find(is_named).map(|place| place.space);
+    let space = match space {
+        Some(space) => Some(space),
+        // Where answers of schedules go already.
+        None => {
+            let schedules = inner.stores.schedules.schedules(&ScheduleQuery::default()).await?;
+            let mut to = schedules.into_iter().map(|schedule| schedule.to).filter(|to| to.platform == named.platform);
+            to.find(is_named).map(|to| to.space)
+        }
+    };
     Ok(space.map(|space| Address { space, reply_to: None, private: Opaque::default(), ..named.clone() }))
 }
 

@@ -54,6 +54,11 @@ pub(crate) fn zone(name: &str) -> Result<(TimeZone, String), Wrong> {
     Err(Wrong { expected: "the name of a time zone".to_owned(), hint: Some(hint) })
 }
 
+/// The names of all zones.
+pub(crate) fn zones() -> Vec<String> {
+    jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect()
+}
+
 /// Five fields of cron; seconds and years are none of them, so nothing is due more often than once a minute.
 fn cron(pattern: &str) -> Result<Cron, String> {
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();

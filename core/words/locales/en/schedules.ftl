@@ -2,6 +2,7 @@
 
 schedule-made = Noted as `{ $id }` (`{ $when }`). It runs next: { $next }.
 schedule-goes-to = Its answers go to `{ $place }`.
+schedule-to = to `{ $place }`
 schedule-in-utc = The time is told in UTC; write `zone Europe/Berlin` before `say` for another zone.
 schedule-listed = Your schedules:
 schedule-none = You have no schedules.

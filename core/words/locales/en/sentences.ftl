@@ -68,6 +68,7 @@ say-not-understood = '{ $tool }' answered in a way that is not understood ({ $st
 say-no-text = '{ $tool }' answered with a file or an image, not with text
 say-too-long = '{ $tool }' answered more than { $size } MiB
 say-unreachable = '{ $tool }' could not be reached
+say-not-proven = '{ $tool }' cannot be asked: the gateway cannot prove who it is there
 say-broke = the connection to '{ $tool }' broke before its answer was complete
 say-step = '{ $tool }': { $said }
 say-step-lost = '{ $tool }' did not hear of all its steps

@@ -2,6 +2,7 @@
 
 schedule-made = 已记下，编号 `{ $id }`（`{ $when }`）。下次运行：{ $next }。
 schedule-goes-to = 结果会发到 `{ $place }`。
+schedule-to = 发到 `{ $place }`
 schedule-in-utc = 时间按 UTC 计算；要用别的时区，请在 `say` 之前写 `zone Asia/Shanghai`。
 schedule-listed = 您的定时任务：
 schedule-none = 您还没有定时任务。

@@ -67,6 +67,7 @@ say-not-understood = “{ $tool }”的回应无法理解（{ $status }）
 say-no-text = “{ $tool }”返回的是文件或图片，而不是文字
 say-too-long = “{ $tool }”返回的内容超过了 { $size } MiB
 say-unreachable = 无法连接到“{ $tool }”
+say-not-proven = 无法调用“{ $tool }”：网关无法在那里证明自己的身份
 say-broke = 与“{ $tool }”的连接中断了，回应没有收全
 say-step = “{ $tool }”：{ $said }
 say-step-lost = “{ $tool }”没有收到全部步骤的结果

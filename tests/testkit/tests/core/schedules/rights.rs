@@ -136,3 +136,38 @@ async fn who_is_forgotten_leaves_no_schedule() {
     assert_eq!(erased.schedules, 1);
     assert_eq!(only(&stores).await.owner.sender.id, "eve");
 }
+
+#[tokio::test]
+async fn a_run_asks_its_owner_where_they_are() {
+    let stores = memory().await;
+    let mut policies = policies();
+    policies[0].1.push_str("approve: { once: { by: requester } }\n");
+    let gate = opened();
+    let setup = Setup { policies, ..Setup::new(stores.clone()) }.gate(&gate);
+    let (gateway, far) = two_platforms(setup).await;
+    spoken(&gateway, &far, said(Platform::Slack, "general", "bob", "/noop x")).await;
+    let made = gateway.gateway.schedule_add(wish("/once id=7", Some(slack("general")))).await.unwrap();
+    gateway.gateway.schedule_run_now(made.id).await.unwrap().unwrap();
+    until("it is asked in the owner's chat", || !gateway.outlet.finals().is_empty()).await;
+    assert_eq!((far.finals().len(), gate.runs()), (1, 0), "nothing is asked at the destination: {:?}", far.finals());
+    let open = gateway.gateway.approvals(9).await.unwrap();
+    let yes = format!("/approve {}", open[0].id);
+    gateway.gateway_accept(said(Platform::Telegram, "chat", "ada", &yes)).await;
+    ran(&gateway, &stores, made.id, None).await;
+    assert_eq!((far.finals().len(), gate.runs()), (2, 1));
+}
+
+#[tokio::test]
+async fn what_the_destination_asks_for_is_asked_for_too() {
+    let stores = memory().await;
+    let mut policies = policies();
+    policies[2].1.push_str("approve: { once: { by: requester } }\n");
+    let gate = opened();
+    let setup = Setup { policies, ..Setup::new(stores.clone()) }.gate(&gate);
+    let (gateway, far) = two_platforms(setup).await;
+    spoken(&gateway, &far, said(Platform::Slack, "general", "bob", "/noop x")).await;
+    let made = gateway.gateway.schedule_add(wish("/once id=7", Some(slack("general")))).await.unwrap();
+    gateway.gateway.schedule_run_now(made.id).await.unwrap().unwrap();
+    until("it is asked", || !gateway.outlet.finals().is_empty()).await;
+    assert_eq!(gate.runs(), 0);
+}
