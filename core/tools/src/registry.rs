@@ -79,7 +79,7 @@ impl Registry {
         let mut sources = files::natives(natives);
         sources.extend(files::collect(paths));
         sources.extend(files::stored(shelf));
-        let mut offer = merge::merge(sources, &last);
+        let mut offer = merge::merge(sources, shelf, &last);
         let (mut errors, mut warnings) = (offer.errors, offer.warnings);
         let mut tools = BTreeMap::new();
         for spec in offer.chosen {
@@ -146,6 +146,9 @@ impl Registry {
             let text = text.strip_prefix("---").unwrap_or(&text).trim_start_matches(['\r', '\n']).to_owned();
             specs.push(ExaminedSpec { spec, text, blocked });
         }
+        let by_place = |finding: &Finding| (finding.line, finding.column);
+        errors.sort_by_key(by_place);
+        warnings.sort_by_key(by_place);
         Examined { specs, errors, warnings }
     }
 

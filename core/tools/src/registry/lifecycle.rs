@@ -82,11 +82,12 @@ pub fn judge(known: &Known<'_>, wish: &Wish, by: By<'_>) -> Result<Judged, Refus
             Some(owner) if !overrides => Err(Refused::Owned(owner.clone())),
             Some(_) | None => Ok(add(after, spec, by)),
         },
-        (Wish::Publish { why, .. }, Some(owner)) => lift(after, owner, why, by),
+        // What waits under another's name says `override: true`: it was taken for that alone.
+        (Wish::Publish { why, .. }, Some(owner)) if after.waiting.is_none() => lift(after, owner, why, by),
         (Wish::Deprecate { why }, Some(_)) => Ok(deprecate(after, why, by)),
         (Wish::Remove { why }, Some(_)) => Ok(switch_off(after, why, by)),
         (Wish::Rollback { .. }, Some(owner)) => Err(Refused::Owned(owner.clone())),
-        (Wish::Publish { described, why }, None) => publish(known, after, described.as_ref(), why, by),
+        (Wish::Publish { described, why }, _) => publish(known, after, described.as_ref(), why, by),
         (Wish::Deprecate { why }, None) => {
             offered(known, "deprecated")?;
             Ok(deprecate(after, why, by))

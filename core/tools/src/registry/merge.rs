@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use contract::Finding;
+use contract::{Finding, records::Shelf};
 
 use super::{
     files::Source,
     snapshot::{Quarantine, Snapshot},
-    standing::label,
+    standing::{is_live, label},
 };
 use crate::{
     spec::{self, Refused, Spec},
@@ -45,7 +45,7 @@ pub enum Loses {
     File,
 }
 
-pub fn merge(sources: Vec<Source>, last: &Snapshot) -> Offer {
+pub fn merge(sources: Vec<Source>, shelf: &Shelf, last: &Snapshot) -> Offer {
     let mut offer = Offer::default();
     let mut specs = Vec::new();
     for source in sources {
@@ -66,7 +66,7 @@ pub fn merge(sources: Vec<Source>, last: &Snapshot) -> Offer {
             }
         }
     }
-    offer.choose(specs, last);
+    offer.choose(specs, shelf, last);
     offer
 }
 
@@ -79,7 +79,7 @@ impl Offer {
 
     /// The first owner of a name stays, also over reloads, unless a newcomer says `override: true`. The store is the
     /// first: it takes no name that a file has.
-    fn choose(&mut self, specs: Vec<Spec>, last: &Snapshot) {
+    fn choose(&mut self, specs: Vec<Spec>, shelf: &Shelf, last: &Snapshot) {
         let mut order: Vec<Arc<str>> = Vec::new();
         let mut by_name: HashMap<Arc<str>, Vec<Spec>> = HashMap::new();
         for spec in specs {
@@ -93,6 +93,10 @@ impl Offer {
             let Some(mut same) = by_name.remove(&name) else { continue };
             let owner = last.get(&name).map(|tool| tool.spec.source().0.to_owned());
             let label = label(&name);
+            if same.len() > 1 && !is_live(shelf, &name) {
+                // It is to replace the owner when it is published, and not before.
+                same.retain(|spec| spec.source().0 != label || !spec.overrides);
+            }
             same.sort_by_key(|spec| {
                 let file = spec.source().0;
                 (spec.overrides, file != label, owner.as_deref() != Some(file))

@@ -88,6 +88,11 @@ pub fn label(name: &str) -> String {
     format!("store:{name}")
 }
 
+/// Whether the store has a version of the tool that is offered.
+pub(super) fn is_live(shelf: &Shelf, name: &str) -> bool {
+    shelf.tool(name).is_some_and(|tool| tool.live.is_some())
+}
+
 /// The text of a stored tool that is to be read: what is offered, else what waits.
 pub(super) fn text_of(tool: &StoredTool) -> Option<&str> {
     tool.live.as_ref().or(tool.waiting.as_ref()).map(|spec| spec.text.as_str())

@@ -75,6 +75,10 @@ impl Keeper {
         if let Some(long) = specs.iter().find(|spec| spec.text.len() > TEXT_MAX) {
             return refused(format!("'{}' is longer than 256 KiB", long.spec.name), None);
         }
+        // Before any of them is kept: all or, as far as can be seen, none.
+        for examined in &specs {
+            self.may_be_added(examined, publish)?;
+        }
         let mut kept = Vec::new();
         for examined in &specs {
             let spec = StoredSpec {
@@ -88,13 +92,25 @@ impl Keeper {
             let mut one = self.put(asked, asked.seen, name, &wish).await?;
             if publish || says_auto(examined) {
                 let published = self.publish(asked, None, name, "", None).await?;
-                let said = format!("{}; {}", one.said, published.said);
-                one = Kept { said, already: one.already && published.already, ..published };
+                one = Kept { already: one.already && published.already, ..published };
             }
             one.warnings = warnings.iter().filter(|w| belongs(w, examined, &specs)).cloned().collect();
             kept.push(one);
         }
         Ok(kept)
+    }
+
+    fn may_be_added(&self, examined: &ExaminedSpec, publish: bool) -> Result<(), NotKept> {
+        let spec = &examined.spec;
+        if let Some(owner) = self.owner(&spec.name).filter(|_| !spec.overrides) {
+            return Err(self.refusal(&spec.name, Refused::Owned(owner)));
+        }
+        match &examined.blocked {
+            _ if !publish && !says_auto(examined) => Ok(()),
+            Some(blocked) => Err(NotKept::Wrong { errors: vec![blocked.clone()], warnings: Vec::new() }),
+            None if spec.description.is_empty() => no_description(&spec.name),
+            None => Ok(()),
+        }
     }
 
     async fn publish(
@@ -109,9 +125,7 @@ impl Keeper {
         let waiting = stored.and_then(|stored| stored.waiting);
         let mut described = None;
         let mut warnings = Vec::new();
-        if let Some(waiting) = waiting
-            && self.owner(name).is_none()
-        {
+        if let Some(waiting) = waiting {
             let text = match description {
                 Some(words) => with_description(&waiting.text, words),
                 None => waiting.text.clone(),
@@ -122,8 +136,7 @@ impl Keeper {
                 return Err(NotKept::Wrong { errors: vec![blocked], warnings });
             }
             if spec.spec.description.is_empty() {
-                let hint = "write 'description' into the spec and add it again, or say it now: --description 'TEXT'";
-                return refused(format!("'{name}' has no description: no model can choose it"), Some(hint));
+                return no_description(name);
             }
             if description.is_some() {
                 described = Some(StoredSpec { text, digest: spec.spec.digest(), by: asked.by.clone(), ..waiting });
@@ -293,6 +306,12 @@ impl dispatch::keeper::Keeper for Keeper {
 
 fn refused<T>(say: impl Into<String>, hint: Option<&str>) -> Result<T, NotKept> {
     Err(NotKept::Refused { say: say.into(), hint: hint.map(str::to_owned) })
+}
+
+fn no_description<T>(name: &str) -> Result<T, NotKept> {
+    let hint =
+        "write 'description' into the spec and add it again, or say it when you publish it: --description 'TEXT'";
+    refused(format!("'{name}' has no description: no model can choose it"), Some(hint))
 }
 
 fn outdated(name: &str, seen: u64, version: u64, last: Option<&ToolChange>) -> NotKept {

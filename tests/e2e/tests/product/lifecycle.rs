@@ -16,6 +16,7 @@ on_both_stores!(
     what_was_changed_without_a_gateway_is_there_when_it_starts,
     of_concurrent_editors_each_is_told_what_became_of_theirs,
     a_files_tool_is_restricted_and_never_redefined,
+    of_several_in_one_file_all_are_added_or_none,
     a_bad_spec_changes_nothing_and_says_where,
     specs_of_tutorials_are_published_and_run,
 );
@@ -238,6 +239,37 @@ async fn a_files_tool_is_restricted_and_never_redefined(world: World) {
     ada.does(&["publish", "--name", "look"]).await;
     assert_eq!(described(&gateway, "look").await.as_deref(), Some("Looks something up"));
     assert!(team.says("/look tag=b").answer().await.text.contains("done: look"));
+
+    // Who says so may stand in its place, from when it is published until it is removed.
+    let over = format!(
+        "name: look\ndescription: Looks elsewhere\noverride: true\nparameters: {{ properties: {{ tag: {{}} }} }}\n\
+         endpoint: {{ method: GET, url: \"{}/elsewhere\" }}\n",
+        world.service.url
+    );
+    world.write("look.yaml", &over);
+    ada.does(&["add", "--spec", "look.yaml"]).await;
+    assert_eq!(described(&gateway, "look").await.as_deref(), Some("Looks something up"));
+    ada.does(&["publish", "--name", "look"]).await;
+    assert!(team.says("/look tag=c").answer().await.text.contains("done: elsewhere"));
+    ada.does(&["remove", "--name", "look"]).await;
+    assert!(team.says("/look tag=d").answer().await.text.contains("done: look"));
+    gateway.shows("tools and policies", "ready").await;
+}
+
+async fn of_several_in_one_file_all_are_added_or_none(world: World) {
+    let gateway = world.start().await;
+    let ada = ada(&world, &gateway).await;
+    let (first, second) = (
+        "name: one\ndescription: The first of two tools of a test\nendpoint: { type: native, name: noop }\n",
+        "name: look\ndescription: A name that a file has\nendpoint: { type: native, name: noop }\n",
+    );
+    world.write("two.yaml", &format!("{first}---\n{second}"));
+    assert_eq!(ada.tool(&["add", "--publish", "--spec", "two.yaml"]).await.0, 1);
+    assert_eq!(described(&gateway, "one").await, None);
+    world.write("two.yaml", &format!("{first}---\n{}", second.replace("look", "two")));
+    let added = ada.does(&["add", "--publish", "--spec", "two.yaml"]).await;
+    assert_eq!(added["tools"].as_array().map(Vec::len), Some(2));
+    assert!(described(&gateway, "one").await.is_some() && described(&gateway, "two").await.is_some());
 }
 
 async fn a_bad_spec_changes_nothing_and_says_where(world: World) {

@@ -147,6 +147,7 @@ fn anothers_tool_is_restricted_and_never_redefined() {
     assert_eq!(tool.remove(), "already: it is switched off already");
     assert_eq!(tool.publish(), "3 published: nothing");
     assert_eq!(tool.wish(&Wish::Add { spec: spec("A"), overrides: true }), "4 added: nothing, A waits");
+    assert_eq!(tool.publish(), "5 published: A");
 }
 
 #[test]

@@ -115,6 +115,9 @@ fn who_says_override_replaces_the_owner() {
     assert_eq!(told(&desk.with(vec![stored.clone()])), ["a published: stored"]);
     assert_eq!(told(&desk.with(vec![stored.clone()])), ["a published: stored"]);
     assert_eq!(told(&desk.with(Vec::new())), ["a published: of a file"]);
+    // One that is not published yet replaces nobody.
+    let waits = StoredTool { live: None, waiting: stored.live.clone(), ..stored.clone() };
+    assert_eq!(told(&desk.with(vec![waits])), ["a published: of a file"]);
     // Two that want to replace each other do not take turns.
     desk.write("a.yaml", &over("a", "of a file"));
     for _ in 0..3 {
@@ -160,6 +163,6 @@ fn a_text_is_examined_without_being_taken() {
     assert_eq!(names, ["a", "b"]);
     assert!(found.specs[1].text.trim_start().starts_with("name: b"), "{}", found.specs[1].text);
     let errors: Vec<_> = found.errors.iter().map(|error| error.message.as_str()).collect();
-    assert_eq!(errors, ["an http endpoint needs 'url'", "'a' stands here twice, first in line 1"]);
+    assert_eq!(errors, ["'a' stands here twice, first in line 1", "an http endpoint needs 'url'"]);
     assert!(desk.registry.current().tools().is_empty());
 }
