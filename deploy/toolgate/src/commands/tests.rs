@@ -300,13 +300,16 @@ async fn how_a_schedule_fared_is_a_table_with_its_slowest_tool_first() {
     let remote = answering("/v1/stats", 200, body).await;
     let folder = Folder::new();
     let filter = crate::cli::StatsFilter { schedule: Some(Some("a1b2c3d4".parse().unwrap())), since: None };
-    folder.check(&stats(&folder.config(), &filter, &remote).await, expect![[r#"
+    folder.check(
+        &stats(&folder.config(), &filter, &remote).await,
+        expect![[r#"
         4 turns, 100.0 % ok, p50 2.00 s, the slowest 5.10 s in 01KBA7Q3ZJ8M4W0N5RX2VCT007; older turns are not counted
 
         TOOL           CALLS      OK     P50  SLOWEST  SLOWEST IN                  FAILURES
         weather_query      4  75.0 %  2.50 s   5.00 s  01KBA7Q3ZJ8M4W0N5RX2VCT007  1 timeout
         order_query        4  75.0 %   20 ms    40 ms  01KBA7Q3ZJ8M4W0N5RX2VCT007  1 timeout
-    "#]]);
+    "#]],
+    );
     let nothing = answering("/v1/stats", 200, json!({ "turns": null, "tools": [] })).await;
     let said = stats(&folder.config(), &filter, &nothing).await;
     assert_eq!(said.text, "no schedule had a turn in that time");
