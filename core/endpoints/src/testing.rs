@@ -32,6 +32,7 @@ pub(crate) struct FakeHost {
     /// The batches of children, as they came.
     pub batches: Mutex<Vec<Vec<(String, Value)>>>,
     count: AtomicUsize,
+    said: Mutex<Vec<String>>,
 }
 
 pub(crate) fn caller() -> Caller {
@@ -66,6 +67,7 @@ impl Bench {
             posted: Mutex::default(),
             batches: Mutex::default(),
             count: AtomicUsize::new(0),
+            said: Mutex::default(),
         };
         let (turn, cancel) = (TurnId::new(), CancellationToken::new());
         Self { caller: caller(), turn, cancel, notes: Notes::default(), host }
@@ -89,6 +91,13 @@ impl Bench {
     }
 }
 
+impl FakeHost {
+    /// The signs of life, as they came.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+}
+
 #[async_trait]
 impl Host for FakeHost {
     async fn children(&self, calls: Vec<(String, Value)>) -> Vec<Outcome> {
@@ -102,7 +111,9 @@ impl Host for FakeHost {
         calls.into_iter().map(outcome).collect()
     }
 
-    fn progress(&self, _text: &str) {}
+    fn progress(&self, text: &str) {
+        self.said.lock().unwrap().push(text.to_owned());
+    }
 
     async fn post(&self, to: Address, _reply: Reply) -> Result<(), ToolFailure> {
         if self.refuses {

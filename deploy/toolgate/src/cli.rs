@@ -7,7 +7,7 @@ use contract::{Platform, records::ScheduleId};
 
 pub use approvals::Approvals;
 pub use schedule::{Named, Schedule, Wish};
-pub use tool::{Add, Change, Invoke, Tool, ToolName};
+pub use tool::{Add, Change, ImportMcp, Invoke, Tool, ToolName};
 
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +120,7 @@ impl Command {
     pub fn keeps_running(&self) -> bool {
         match self {
             Self::Demo(_) | Self::Up(_) | Self::Chat(_) | Self::Sim(_) | Self::Trace(Trace::Tail { .. }) => true,
+            Self::Tool(Tool::ImportMcp(import)) => import.watch,
             Self::Check { .. }
             | Self::Tool(_)
             | Self::Policy(_)

@@ -5,6 +5,7 @@
 
 mod approvals;
 mod check;
+mod import_mcp;
 mod pairing;
 mod policy;
 mod remote;
@@ -23,6 +24,7 @@ use tools::Registry;
 
 pub use approvals::{allow, approval, approvals, deny};
 pub use check::{check, validate};
+pub use import_mcp::import_mcp;
 pub use pairing::{approve, pairings, remove};
 pub use policy::{Whose, explain, show as policies};
 pub use remote::health;

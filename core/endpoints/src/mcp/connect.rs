@@ -3,6 +3,10 @@
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use contract::Private;
+use futures_util::{
+    FutureExt,
+    future::{Fuse, FusedFuture},
+};
 use rmcp::{
     RoleClient,
     model::ProtocolVersion,
@@ -44,7 +48,8 @@ pub struct Link {
     pub connection: Arc<Connection>,
     /// Whether the two agreed by a handshake.
     pub by_handshake: bool,
-    closed: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Asked again after it ended, too.
+    closed: Fuse<Pin<Box<dyn Future<Output = ()> + Send>>>,
     cancel: RunningServiceCancellationToken,
     process: Option<Process>,
 }
@@ -117,6 +122,7 @@ impl Link {
         let by_handshake = peer.peer_info().is_some_and(|info| info.protocol_version.has_initialize());
         let cancel = running.cancellation_token();
         let closed = Box::pin(async move { drop(running.waiting().await) });
+        let closed = (closed as Pin<Box<dyn Future<Output = ()> + Send>>).fuse();
         let connection = Arc::new(Connection { peer, client, secrets, refused: Notify::new() });
         Self { connection, by_handshake, closed, cancel, process }
     }
@@ -141,12 +147,22 @@ impl Link {
         }
     }
 
+    /// Waits until no call uses the connection, at most `most`: those that run may end well although others were refused.
+    pub async fn unused(&mut self, most: Duration) {
+        let unused = async {
+            while Arc::strong_count(&self.connection) > 1 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let _ = timeout(most, unused).await;
+    }
+
     /// Closes it, and ends the process with all that it started.
     pub async fn close(self) {
         let Self { connection, closed, cancel, process, .. } = self;
         drop(connection);
         cancel.cancel();
-        if timeout(CLOSING, closed).await.is_err() {
+        if !closed.is_terminated() && timeout(CLOSING, closed).await.is_err() {
             debug!("a connection to an MCP server did not close in time");
         }
         if let Some(process) = process {

@@ -87,7 +87,6 @@ const THIN: usize = 20;
 struct Draft {
     keys: Map<String, Value>,
     hinted_idempotent: bool,
-    labels: Vec<&'static str>,
     notes: Vec<String>,
 }
 
@@ -111,7 +110,7 @@ impl Draft {
         keys.insert("execution".into(), json!({ "concurrency_limit": AT_ONCE }));
         // What only reads is repeatable by its label.
         let hinted_idempotent = tool.idempotent == Some(true) && tool.reads_only != Some(true);
-        Self { keys, hinted_idempotent, labels, notes }
+        Self { keys, hinted_idempotent, notes }
     }
 
     /// A hint counts once a person has read it.

@@ -86,7 +86,9 @@ impl Process {
     pub async fn ended(&mut self) -> String {
         let status = self.child.wait().await;
         // What it wrote last may be on its way still; a child of its own may hold the stream for ever.
-        let _ = timeout(Duration::from_millis(200), &mut self.log).await;
+        if !self.log.is_finished() {
+            let _ = timeout(Duration::from_millis(200), &mut self.log).await;
+        }
         let how = status.map_or_else(|error| error.kind().to_string(), |status| status.to_string());
         let last = self.last_words();
         if last.is_empty() {

@@ -109,7 +109,7 @@ impl Reader {
             ServerResult::CustomResult(custom) => self.complete(custom.0, secrets),
             ServerResult::InputRequiredResult(_) => {
                 let say = format!("'{}' asks for something that cannot be given to it here", self.tool);
-                Err(ToolFailure::new(Fault::Failed, say))
+                Err(ToolFailure::new(Fault::Unusable, say))
             }
             _ => Err(self.failed(Trouble::Unreadable, secrets)),
         }
@@ -147,9 +147,9 @@ impl Reader {
             return self.not_accepted(&said);
         }
         if said.is_empty() {
-            return ToolFailure::new(Fault::Failed, format!("'{}' failed and does not say why", self.tool));
+            return ToolFailure::new(Fault::Reported, format!("'{}' failed and does not say why", self.tool));
         }
-        ToolFailure::new(Fault::Failed, format!("'{}' failed: {said}", self.tool)).cause(Private::new(said))
+        ToolFailure::new(Fault::Reported, format!("'{}' failed: {said}", self.tool)).cause(Private::new(said))
     }
 
     fn not_accepted(&self, said: &str) -> ToolFailure {
@@ -183,7 +183,7 @@ impl Reader {
                 ToolFailure::new(Fault::Broken, say).cause(masked(cause))
             }
             Trouble::Unreadable => {
-                ToolFailure::new(Fault::Broken, format!("'{tool}' answered something that is not readable"))
+                ToolFailure::new(Fault::Unusable, format!("'{tool}' answered something that is not readable"))
             }
         }
     }

@@ -32,6 +32,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
 /// Who was connected for so long is well again.
 const WELL: Duration = Duration::from_secs(30);
+/// How long calls may go on over a connection that others were refused on.
+const RUNNING_OUT: Duration = Duration::from_secs(60);
 /// How long all pages of a list may take when they are read again.
 const LISTING: Duration = Duration::from_secs(30);
 
@@ -171,29 +173,29 @@ impl Supervisor {
                 opened = self.open(&mut greeting, anew) => opened,
                 () = stop.cancelled() => break,
             };
+            // Whoever was connected and is not any more is connected again at once, but not over and over.
+            let at_once = opened.is_ok() && pause == FIRST_PAUSE;
             let why = match opened {
-                Ok(link) => {
-                    anew = false;
-                    self.live(link, &mut anew).await
-                }
+                Ok(link) => self.live(link).await,
                 Err(why) => {
-                    anew = true;
+                    self.set(|state| {
+                        state.tries += 1;
+                        state.now = Now::Down { why: why.as_str().into(), at: Instant::now() };
+                    });
                     why
                 }
             };
             if stop.is_cancelled() {
                 break;
             }
+            // What was not accepted may have been rotated meanwhile.
+            anew = true;
+            warn!(server = self.server.id, cause = why, "an MCP server is away; it is tried again");
+            self.say(Condition::Degraded(format!("not connected: {why}")));
             if began.elapsed() >= WELL {
                 pause = FIRST_PAUSE;
             }
-            warn!(server = self.server.id, cause = why, "an MCP server is away; it is tried again");
-            self.say(Condition::Degraded(format!("not connected: {why}")));
-            self.set(|state| {
-                state.tries += 1;
-                state.now = Now::Down { why: why.into(), at: Instant::now() };
-            });
-            if !self.pause(pause).await {
+            if !at_once && !self.pause(pause).await {
                 break;
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -241,7 +243,7 @@ impl Supervisor {
     }
 
     /// Stays with a connection until it ends; why it did.
-    async fn live(&self, mut link: Link, anew: &mut bool) -> String {
+    async fn live(&self, mut link: Link) -> String {
         let connection = link.connection.clone();
         let version = connection.peer.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
         info!(server = self.server.id, version, tools = self.count(), "an MCP server is connected");
@@ -250,19 +252,29 @@ impl Supervisor {
             state.tries += 1;
             state.now = Now::Ready(connection.clone());
         });
-        let mut told = pin!(told_of_changes(&connection.peer, &connection.client));
-        let why = loop {
-            tokio::select! {
-                why = link.ended() => break why,
-                () = self.stop.cancelled() => break "we stop".into(),
-                () = connection.client.changed.notified() => self.list_again(&connection.peer).await,
-                () = &mut told => {}
+        let why = {
+            let mut told = pin!(told_of_changes(&connection.peer, &connection.client));
+            loop {
+                tokio::select! {
+                    why = link.ended() => break why,
+                    () = self.stop.cancelled() => break "we stop".into(),
+                    () = connection.client.changed.notified() => self.list_again(&connection.peer).await,
+                    () = &mut told => {}
+                }
             }
         };
-        *anew = why.contains("does not know");
         // Whoever asks from now on waits for the next connection.
         self.set(|state| state.now = Now::Away);
-        link.close().await;
+        drop(connection);
+        let stop = self.stop.clone();
+        // Owned by the tracker; the next connection does not wait for it.
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = link.unused(RUNNING_OUT) => {}
+                () = stop.cancelled() => {}
+            }
+            link.close().await;
+        });
         why
     }
 

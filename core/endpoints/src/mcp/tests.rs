@@ -210,7 +210,9 @@ async fn a_removed_tool_says_so_and_the_others_go_on() {
 
 #[tokio::test]
 async fn a_server_that_cannot_be_used_is_away_with_the_reason_and_reaped() {
-    for (modes, seconds, words) in [(&["hang"][..], 1, "did not answer within 1 s"), (&["mute"], 20, "connection closed")] {
+    for (modes, seconds, words) in
+        [(&["hang"][..], 1, "did not answer within 1 s"), (&["mute"], 20, "connection closed")]
+    {
         let rig = with(modes, Duration::from_secs(seconds), &[]);
         let why = rig.servers.list("test").await.unwrap_err().to_string();
         assert!(why.contains(words), "{modes:?}: {why}");
@@ -247,5 +249,5 @@ fn an_unknown_server_is_an_error_with_its_place() {
     let rig = rig(&[]);
     let spec = crate::testing::spec("name: t\nendpoint: { type: mcp, server: tset, tool: t }");
     let error = rig.servers.of(&spec, "tset").err().unwrap();
-    assert_eq!(error.to_string(), "test.yaml:2:25: no MCP server is called 'tset': did you mean 'test'?");
+    assert_eq!(error.to_string(), "test.yaml:2:24: no MCP server is called 'tset': did you mean 'test'?");
 }

@@ -51,6 +51,9 @@ pub enum Tool {
         #[arg(long, value_name = "VERSION")]
         text: Option<u64>,
     },
+    /// Write an MCP server's tools as specs into a file, for somebody to read before they are offered
+    #[command(after_help = texts::TOOL_IMPORT_MCP)]
+    ImportMcp(ImportMcp),
     /// Throw away what is remembered of a tool, on every replica
     CacheInvalidate(ToolName),
     /// List the tools that somebody may use
@@ -122,4 +125,21 @@ pub struct Invoke {
     pub who: Who,
     #[command(flatten)]
     pub remote: Remote,
+}
+
+/// An import from an MCP server.
+#[derive(Debug, Clone, Args)]
+pub struct ImportMcp {
+    /// The server, by its id in `mcp_servers`
+    #[arg(long, value_name = "ID")]
+    pub server: String,
+    /// Where the specs are written [default: mcp-ID.yaml in the first folder of tools]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Somebody has read what is imported: offer it
+    #[arg(long)]
+    pub reviewed: bool,
+    /// Go on, and import again whenever the server's tools change, until Ctrl+C
+    #[arg(long)]
+    pub watch: bool,
 }

@@ -240,7 +240,7 @@ mod tests {
             "dependencies": { "n": ["who"] },
         });
         expect_test::expect![[r##"
-            {"$defs":{"n":{"type":"integer","exclusiveMinimum":0}},"type":"object","properties":{"n":{"$ref":"#/$defs/n"},"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}],"items":false},"who":{"type":["string","null"]}},"dependentRequired":{"n":["who"]},"required":["who"]}
+            {"type":"object","properties":{"n":{"$ref":"#/$defs/n"},"pair":{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}],"items":false},"who":{"type":["string","null"]}},"$defs":{"n":{"type":"integer","exclusiveMinimum":0}},"dependentRequired":{"n":["who"]},"required":["who"]}
             'parameters' is written for an older draft
             'parameters' said 'required' in a property
             'parameters' named types that there are not

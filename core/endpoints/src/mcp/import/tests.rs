@@ -61,8 +61,8 @@ fn tools_become_specs_that_wait_to_be_read() {
           Only files below the folders that the server was given.
         permissions: [read]
         parameters:
-          properties: { path: { type: string, description: "where: absolute" } }
           type: object
+          properties: { path: { type: string, description: "where: absolute" } }
           required: [path]
         endpoint: { type: mcp, server: files, tool: read_file }
         execution: { concurrency_limit: 8 }
@@ -128,8 +128,8 @@ fn what_a_person_changed_stays_and_the_rest_follows_the_server() {
         description: "Read a file as text, in a better way."
         permissions: [read]
         parameters:
-          properties: { path: { type: string, description: "where: absolute" } }
           type: object
+          properties: { path: { type: string, description: "where: absolute" } }
           required: [path]
         endpoint: { type: mcp, server: files, tool: read_file }
         execution: { timeout: 5s }   # slow disks

@@ -62,7 +62,8 @@ async fn service() -> (Arc<Service>, Servers) {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let app = Router::new().route("/mcp", routing::post(post)).with_state(service.clone());
     tokio::spawn(async move { axum::serve(listener, app).await });
-    let token = vec![Part::Written("Bearer ".into()), Part::Secret(crate::secret::Source::new(Rotating(service.clone())))];
+    let token =
+        vec![Part::Written("Bearer ".into()), Part::Secret(crate::secret::Source::new(Rotating(service.clone())))];
     let headers = vec![(reqwest::header::AUTHORIZATION, token)];
     let via = Via::Http { url, headers };
     (service, Servers::new(vec![Server { id: "test".into(), via, timeout: Duration::from_secs(20) }]))
