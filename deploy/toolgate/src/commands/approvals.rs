@@ -70,6 +70,9 @@ fn clock(row: &Value, name: &str) -> String {
 }
 
 fn asker(row: &Value) -> String {
+    if word(row, "sender").is_empty() {
+        return "somebody who was forgotten since".to_owned();
+    }
     format!("{}:{}/{} ({})", word(row, "platform"), word(row, "account"), word(row, "sender"), word(row, "name"))
 }
 
@@ -93,14 +96,15 @@ fn one(json: &Value) -> String {
     let people = |name: &str| {
         let all = json[name].as_array().cloned().unwrap_or_default();
         all.iter()
-            .map(|who| {
-                format!(
+            .map(|who| match word(who, "sender").is_empty() {
+                true => format!("somebody who was forgotten since, at {}", clock(who, "at_ms")),
+                false => format!(
                     "{} ({}:{}) at {}",
                     word(who, "name"),
                     word(who, "platform"),
                     word(who, "sender"),
                     clock(who, "at_ms")
-                )
+                ),
             })
             .collect::<Vec<_>>()
             .join(", ")

@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use super::*;
 use crate::config::{self, Loaded};
 
+mod approvals;
 mod asking;
 mod pairing;
 mod policies;

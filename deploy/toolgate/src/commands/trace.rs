@@ -252,6 +252,7 @@ fn row(line: &Value) -> Vec<String> {
     let place = format!("{} · {}", text("platform"), text("sender"));
     let took = line["duration_us"].as_u64().map(duration).unwrap_or_default();
     let state = read(&line["state"]).unwrap_or(State::Unknown);
+    let ended = if state == State::Parked { "waits".to_owned() } else { ending(state, read(&line["code"])) };
     vec![
         when(line["started_us"].as_u64().unwrap_or_default()),
         text("turn"),
@@ -259,7 +260,7 @@ fn row(line: &Value) -> Vec<String> {
         contract::text::cut(&text("asked"), 48),
         line["calls"].as_u64().map(|n| n.to_string()).unwrap_or_default(),
         took,
-        ending(state, read(&line["code"])),
+        ended,
     ]
 }
 
