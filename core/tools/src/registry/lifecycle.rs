@@ -51,7 +51,7 @@ pub struct Known<'a> {
 /// What comes of a wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judged {
-    Change(ToolChange),
+    Change(Box<ToolChange>),
     /// It is so already.
     Already(&'static str),
 }
@@ -237,7 +237,8 @@ fn mark(why: &str, by: By<'_>) -> Mark {
 
 fn made(what: ToolVerb, mut after: StoredTool, why: &str, to: Option<u64>, by: By<'_>) -> Judged {
     after.version += 1;
-    Judged::Change(ToolChange { what, by: by.name.to_owned(), at_ms: by.at_ms, why: why.to_owned(), to, after })
+    let by_name = by.name.to_owned();
+    Judged::Change(Box::new(ToolChange { what, by: by_name, at_ms: by.at_ms, why: why.to_owned(), to, after }))
 }
 
 #[cfg(test)]

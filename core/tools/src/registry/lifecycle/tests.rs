@@ -25,7 +25,7 @@ impl Tool {
             Ok(Judged::Change(change)) => {
                 let said = format!("{} {}: {}", change.after.version, change.what.as_str(), offer(&change.after));
                 self.stored = Some(change.after.clone());
-                self.changes.insert(0, change);
+                self.changes.insert(0, *change);
                 said
             }
             Ok(Judged::Already(said)) => format!("already: {said}"),
