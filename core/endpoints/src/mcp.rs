@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::Effect;
-use tools::{Cx, Endpoint, Fault, Output, Permitted, Spec, ToolFailure};
+use tools::{Cx, Endpoint, Fault, Output, Permitted, Spec, ToolFailure, spec::EndpointSpec};
 
 mod call;
 mod client;
@@ -35,13 +35,19 @@ use supervise::Supervisor;
 pub(crate) struct Mcp {
     /// Nothing when the servers are not known here: when files are checked alone.
     server: Option<Arc<Supervisor>>,
+    /// What its server's tools share is counted under this name.
+    host: String,
     reader: Reader,
 }
 
 impl Mcp {
     pub fn build(spec: &Spec, server: Option<Arc<Supervisor>>, theirs: &str) -> Self {
         let wants_json = spec.returns.as_ref().is_some_and(crate::http::is_structured);
-        Self { server, reader: Reader { tool: spec.name.to_string(), theirs: theirs.to_owned(), wants_json } }
+        let host = match &spec.endpoint {
+            EndpointSpec::Mcp { server, .. } => format!("mcp:{server}"),
+            _ => String::new(),
+        };
+        Self { server, host, reader: Reader { tool: spec.name.to_string(), theirs: theirs.to_owned(), wants_json } }
     }
 }
 
@@ -54,6 +60,10 @@ impl Endpoint for Mcp {
         };
         let args = call.args().as_object().cloned().unwrap_or_default();
         call::call(server, &self.reader, args, cx).await.map(Output::Done)
+    }
+
+    fn host(&self) -> Option<&str> {
+        Some(&self.host)
     }
 }
 

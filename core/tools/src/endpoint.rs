@@ -156,6 +156,8 @@ pub enum Fault {
     Refused,
     /// The service failed (5xx).
     Failed,
+    /// The tool did its work and says that it came to nothing: the service is well, and would say so again.
+    Reported,
     /// Nothing can have left us: no name, no connection, no TLS.
     Unreachable,
     /// The connection broke.
@@ -177,7 +179,7 @@ impl Fault {
         match self {
             Self::Timeout => Code::Timeout,
             Self::Refused => Code::Upstream4xx,
-            Self::Failed => Code::Upstream5xx,
+            Self::Failed | Self::Reported => Code::Upstream5xx,
             Self::Unreachable => Code::UpstreamUnreachable,
             Self::Broken | Self::Unusable => Code::UpstreamBroken,
             Self::RateLimited => Code::RateLimited,
@@ -198,6 +200,7 @@ impl Fault {
             Self::Timeout
             | Self::Refused
             | Self::Failed
+            | Self::Reported
             | Self::Broken
             | Self::Unusable
             | Self::RateLimited

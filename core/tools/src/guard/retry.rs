@@ -44,7 +44,8 @@ pub fn again(end: &End, effect: Effect) -> Again {
             }
             Some(Fault::Failed | Fault::Timeout | Fault::Broken) => doubtful(failure.failure().effect),
             Some(
-                Fault::Unusable
+                Fault::Reported
+                | Fault::Unusable
                 | Fault::Busy
                 | Fault::Returns
                 | Fault::OutcomeUnknown

@@ -330,6 +330,8 @@ fn a_tool_can_raise_no_failure_of_policy_and_none_of_ours() {
         Fault::Failed,
         Fault::Unreachable,
         Fault::Broken,
+        Fault::Reported,
+        Fault::Unusable,
         Fault::RateLimited,
         Fault::Busy,
         Fault::Returns,

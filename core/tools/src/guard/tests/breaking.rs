@@ -137,7 +137,7 @@ async fn a_late_answer_of_before_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_the_services_fault_opens_nothing() {
-    for says in ["400", "401", "404", "408", "429", "input", "odd", "busy", "crash"] {
+    for says in ["400", "401", "404", "408", "429", "input", "odd", "says no", "busy", "crash"] {
         let (world, asks) = service(KEYS, &[says]);
         for _ in 0..10 {
             assert_ne!(code(&world.run("t", json!({})).await), Some(Code::BreakerOpen), "{says}");

@@ -50,7 +50,7 @@ async fn what_may_have_been_carried_out_is_repeated_only_where_that_does_no_harm
 
 #[tokio::test(start_paused = true)]
 async fn what_was_refused_or_is_of_no_use_is_never_repeated() {
-    for says in ["400", "401", "403", "404", "409", "422", "401 1", "odd", "busy", "input", "crash"] {
+    for says in ["400", "401", "403", "404", "409", "422", "401 1", "odd", "says no", "busy", "input", "crash"] {
         let (report, asked) = tried(&format!("{TWICE}, idempotent: true"), &[says, "ok"]).await;
         assert!(report.result.is_err() && asked == 1, "{says}");
         assert_eq!(report.marks, [""; 0], "{says}");

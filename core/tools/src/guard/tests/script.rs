@@ -78,7 +78,7 @@ fn note(notes: &Notes, word: &str) {
     notes.request(Private::new("POST /x"));
 }
 
-/// `ok`, `connect`, `reset`, `odd`, `input`, or a status and how long it asks to wait: `429 3`.
+/// `ok`, `connect`, `reset`, `odd`, `says no`, `input`, or a status and how long it asks to wait: `429 3`.
 fn answer(word: &str) -> Result<Output, ToolFailure> {
     let fails = |fault| Err(ToolFailure::new(fault, "the shop did not answer well"));
     match word {
@@ -86,6 +86,7 @@ fn answer(word: &str) -> Result<Output, ToolFailure> {
         "connect" => fails(Fault::Unreachable),
         "reset" => fails(Fault::Broken),
         "odd" => fails(Fault::Unusable),
+        "says no" => fails(Fault::Reported),
         "busy" => fails(Fault::Busy),
         "input" => Err(ToolFailure::input_refused("no such article", Vec::new())),
         "crash" => panic!("at the shop"),
