@@ -2,7 +2,8 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 9] = [
+    "daily_digest",
     "generate_summary",
     "inventory_check",
     "order_cancel",
@@ -39,7 +40,9 @@ fn play(text: &str, tools: &[&str], answer: impl Fn(&str, &Value) -> Value) -> S
             .collect();
         messages.push(json!({ "role": "assistant", "content": next.text, "tool_calls": calls }));
         for (n, (tool, args)) in next.calls.iter().enumerate() {
-            let content = format!("<untrusted tool>{}</untrusted>", answer(tool, args));
+            let answer = answer(tool, args);
+            let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            let content = format!("<untrusted tool>{answer}</untrusted>");
             messages.push(json!({ "role": "tool", "tool_call_id": format!("{step}_{n}"), "content": content }));
         }
     }
@@ -52,6 +55,29 @@ fn check(text: &str, answer: impl Fn(&str, &Value) -> Value, expected: Expect) {
 
 fn fails(why: &str) -> Value {
     json!({ "error": { "layer": "execution", "code": "timeout", "message": why } })
+}
+
+#[test]
+fn a_digest_is_told_as_it_is_written() {
+    let digest = |_: &str, args: &Value| json!(format!("**Weather in {}**: sunny [really]", args["city"]));
+    check(
+        "the daily digest for Oslo, please",
+        digest,
+        expect![[r#"
+
+          daily_digest {"city":"Oslo"}
+        then **Weather in "Oslo"**: sunny [really]
+    "#]],
+    );
+    check(
+        "请给我上海的每日摘要",
+        |_, _| fails("nothing answered"),
+        expect![[r#"
+
+          daily_digest {"city":"上海"}
+        then 没有摘要：nothing answered。
+    "#]],
+    );
 }
 
 #[test]

@@ -122,7 +122,13 @@ fn json_in(text: &str) -> Value {
         (Some(from), Some(to)) if from < to => &text[from..=to],
         _ => text,
     };
-    serde_json::from_str(inner).unwrap_or_else(|_| Value::String(text.to_owned()))
+    serde_json::from_str(inner).unwrap_or_else(|_| Value::String(within_mark(text).to_owned()))
+}
+
+/// What others wrote, without the mark around it that says so.
+fn within_mark(text: &str) -> &str {
+    let marked = text.trim().strip_prefix("<untrusted").and_then(|rest| rest.split_once('>'));
+    marked.and_then(|(_, rest)| rest.strip_suffix("</untrusted>")).map_or(text, str::trim)
 }
 
 /// The demo's cities that a text names, as it names them.
