@@ -359,10 +359,8 @@ mod tests {
     fn a_stream_pings_nobody_and_its_beginning_stays_its_beginning() {
         let text = "<@U1> <!channel> <#C1> @everyone ann@e.test https://e.test/?a=b ![x](http://e.test) a<b a//b 1 @ 2";
         let whole = tame(text);
-        expect_test::expect![[
-            r#"<⁠@⁠U1> <⁠!channel> <⁠#C1> @⁠everyone ann@⁠e.test https:/⁠/e.test/?a=b ![x](http:/⁠/e.test) a<b a//b 1 @ 2"#
-        ]]
-        .assert_eq(&whole);
+        let shown = "<·@·U1> <·!channel> <·#C1> @·everyone ann@·e.test https:/·/e.test/?a=b ![x](http:/·/e.test) a<b a//b 1 @ 2";
+        assert_eq!(whole.replace('\u{2060}', "·"), shown);
         for at in text.char_indices().map(|(at, _)| at) {
             assert!(whole.starts_with(&tame(&text[..at])), "{at}");
         }

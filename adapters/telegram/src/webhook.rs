@@ -48,9 +48,9 @@ pub(crate) async fn check(api: Api, wanted: Wanted, after: Duration, is_first: b
 
 fn is_ours(info: &Value, url: &str) -> bool {
     let kinds = info["allowed_updates"].as_array().map_or(&[][..], Vec::as_slice);
-    let is_there = |kind: &&str| kinds.iter().any(|known| known == *kind);
+    let is_there = |kind: &str| kinds.iter().any(|known| known == kind);
     // A server of before the buttons of drafts leaves that kind out, however often it is asked for.
-    let all = WANTED.iter().all(|kind| is_there(&kind) || *kind == STOPPED);
+    let all = WANTED.iter().all(|kind| is_there(kind) || *kind == STOPPED);
     let are_wanted = kinds.iter().all(|kind| WANTED.iter().any(|wanted| kind == wanted));
     info["url"] == url && all && are_wanted
 }

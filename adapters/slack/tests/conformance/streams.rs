@@ -189,7 +189,12 @@ async fn a_stream_that_an_earlier_life_left_is_found_and_replaced() {
     stage.slack = Slack::new(socket_config(&stage.sim.url, 1)).unwrap_or_else(|stopped| panic!("{stopped}"));
     stage.start().await;
     stage.condition(|now| *now == Condition::Ready).await;
-    let found = stage.slack.send(&to, Op::Find, &draft_key()).await.unwrap();
+    let found = loop {
+        match stage.slack.send(&to, Op::Find, &draft_key()).await {
+            Err(DeliveryError::NotSent(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
+            found => break found.unwrap(),
+        }
+    };
     assert_eq!(found, begun);
     let grown = grow(&stage, &to, Some(&found), "half a sentence").await.unwrap();
     assert_eq!(newest(&stage, "dm:ann", &begun).text, "half a sentence", "by an edit: what it said is not known");
