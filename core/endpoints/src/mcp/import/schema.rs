@@ -76,12 +76,11 @@ impl Mend {
     /// What a draft says of itself.
     fn draft(&mut self, schema: &mut Value) {
         let Value::Object(fields) = schema else { return };
-        let draft = fields.shift_remove("$schema");
-        if draft.as_ref().and_then(Value::as_str).is_some_and(|draft| !draft.contains("2020-12")) {
-            self.note("is written for an older draft");
-        }
+        // Which draft it is written for is seen by what it holds; most is the same in all of them.
+        fields.shift_remove("$schema");
         fields.shift_remove("$id");
         if let Some(definitions) = fields.shift_remove("definitions") {
+            self.note("is written for an older draft");
             let defs = fields.entry("$defs").or_insert_with(|| json!({}));
             if let (Value::Object(defs), Value::Object(old)) = (defs, definitions) {
                 defs.extend(old);

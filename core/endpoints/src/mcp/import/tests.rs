@@ -82,9 +82,7 @@ fn tools_become_specs_that_wait_to_be_read() {
             "called 'files_move_file' here: 'Move.File' is no name for a tool, or another has it",
             "the description is thin: say when to use it",
         ]
-        read_file New waits edited [] [
-            "'parameters' is written for an older draft",
-        ]
+        read_file New waits edited [] []
     "##]].assert_eq(&(imported.text.clone() + "=====\n" + &told(&imported)));
     assert_eq!(specs(&imported.text).len(), 2);
 }
@@ -137,7 +135,6 @@ fn what_a_person_changed_stays_and_the_rest_follows_the_server() {
         publish: manual    # not offered until somebody has read it: see 'toolgate tool import-mcp --help'
         =====
         read_file Changed(["description"]) waits edited ["execution", "toolset"] [
-            "'parameters' is written for an older draft",
             "the server changed what it means: read it again",
         ]
     "##]].assert_eq(&(second.text.clone() + "=====\n" + &told(&second)));
@@ -151,10 +148,7 @@ fn what_both_changed_is_the_persons_and_is_said() {
     let newer = Listed { reads_only: Some(false), ..read_file() };
     let second = import(&[newer], Some(&mine), false);
     assert!(second.text.contains("permissions: [read, network]"));
-    assert_eq!(
-        second.tools[0].notes,
-        ["'parameters' is written for an older draft", "'permissions' changed at the server too: yours is kept"]
-    );
+    assert_eq!(second.tools[0].notes, ["'permissions' changed at the server too: yours is kept"]);
     assert!(second.tools[0].published);
 }
 
