@@ -64,6 +64,24 @@ pub enum Kind {
     Signature(Box<Signature>),
 }
 
+impl Settings {
+    /// Everything that has to be read for any tenant, names included.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.base.iter().chain(self.tenants.values()).flat_map(|variant| variant.kind.sources())
+    }
+}
+
+impl Kind {
+    fn sources(&self) -> Vec<&Source> {
+        match self {
+            Self::Secret { secret, .. } => vec![secret],
+            Self::Basic { username, password } => vec![username, password],
+            Self::OAuth(oauth) => vec![&oauth.client_id, &oauth.client_secret],
+            Self::Signature(signature) => std::iter::once(&signature.secret).chain(&signature.key_id).collect(),
+        }
+    }
+}
+
 /// Where a secret stands in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {

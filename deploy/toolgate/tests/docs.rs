@@ -90,6 +90,21 @@ fn every_key_of_the_configuration_is_documented() {
 }
 
 #[test]
+fn every_key_of_a_credential_is_documented() {
+    let page = std::fs::read_to_string(root().join("docs/CREDENTIALS.md")).unwrap();
+    let words: Vec<_> = page.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let kinds = ["bearer", "api_key", "basic", "oauth2_client_credentials", "hmac"];
+    let credential = |kind| format!("credential_store: {{ a: {{ type: {kind}, tenants: {{}}, qqqqqqqqqq: 1 }} }}");
+    for text in kinds.map(credential).into_iter().chain(["vault: { qqqqqqqqqq: 1 }".to_owned()]) {
+        let errors = config::parse(None, &text, []).expect_err("the key is unknown");
+        let known = errors.iter().find_map(|error| error.hint.as_deref()?.strip_prefix("known here: "));
+        for key in known.expect("the known keys are said").split(", ") {
+            assert!(words.contains(&key), "docs/CREDENTIALS.md does not speak of '{key}'");
+        }
+    }
+}
+
+#[test]
 fn the_shipped_configurations_are_read_without_a_word() {
     for file in ["deploy/docker/toolgate.yaml", "deploy/compose/toolgate.yaml"] {
         let path = root().join(file);

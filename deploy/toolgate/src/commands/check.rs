@@ -27,8 +27,26 @@ pub async fn check(loaded: Result<Loaded, Vec<Finding>>, offline: bool) -> Said 
         Err(errors) => return Said::findings(&errors, &[], "the configuration cannot be used", json!({ "tools": 0 })),
     };
     let shelf = if offline { Ok(Shelf::default()) } else { shelf(&loaded.config) };
-    let asked = if offline { Asked::default() } else { setup::ask(&loaded.config).await };
+    let mut asked = if offline { Asked::default() } else { setup::ask(&loaded.config).await };
+    if !offline {
+        asked.warnings.extend(unread(&loaded.config).await);
+    }
     of_files(loaded, asked, shelf)
+}
+
+/// Secrets of credentials that cannot be read here: the gateway may run where they are.
+async fn unread(config: &Config) -> Vec<Finding> {
+    let file = config.file.as_ref().map_or_else(String::new, |file| file.display().to_string());
+    let mut found = Vec::new();
+    for source in config.credentials.values().flat_map(|settings| settings.sources()) {
+        // A name too: what is missing is as missing.
+        if let Err(error) = source.read_name().await {
+            found.push(Finding { file: file.clone(), line: 0, column: 0, message: error.to_string(), hint: None });
+        }
+    }
+    // What all tenants have is named once.
+    found.dedup_by(|one, other| one.message == other.message);
+    found
 }
 
 fn of_files(loaded: Loaded, asked: Asked, shelf: Result<Shelf, String>) -> Said {

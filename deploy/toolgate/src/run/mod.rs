@@ -5,6 +5,8 @@
 //! [`up`], [`demo`] and [`chat`] are the commands.
 
 pub mod adapters;
+#[cfg(test)]
+mod canary;
 pub mod chat;
 #[cfg(feature = "demo")]
 pub mod demo;
