@@ -129,8 +129,10 @@ impl Gateway {
     pub async fn change_tools(&self, asked: &Asked) -> Result<Vec<Kept>, NotKept> {
         let keeper = self.inner.keeper.get().ok_or(NotKept::NoKeeper)?;
         let kept = keeper.change(asked).await;
-        // Also of several of which one was refused: those before it are changed.
-        keeper.reload(self).await;
+        // Of several of which one was refused, those before it may be changed.
+        if kept.is_ok() || matches!(asked.wish, ToolWish::Add { .. }) {
+            keeper.reload(self).await;
+        }
         kept
     }
 

@@ -8,6 +8,7 @@ use crate::config::{self, Loaded};
 
 mod approvals;
 mod asking;
+mod lifecycle;
 mod pairing;
 mod policies;
 mod session;

@@ -5,6 +5,7 @@ use std::{io::Read as _, sync::Arc};
 
 use contract::Finding;
 use dispatch::keeper::{self, Asked, Keeper as _, Kept, NotKept, ToolWish};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
@@ -110,7 +111,11 @@ async fn change(
             Err(said) => said,
         },
         Err(Trouble::Refused(_, body)) if body["errors"].is_array() => wrong(body),
-        Err(trouble) => gateway.said(trouble),
+        Err(trouble) => {
+            let is_away = matches!(&trouble, Trouble::Refused(status, _) if *status == StatusCode::SERVICE_UNAVAILABLE);
+            let said = gateway.said(trouble);
+            Said { exit: if is_away { Exit::Restart } else { said.exit }, ..said }
+        }
     }
 }
 
