@@ -119,7 +119,8 @@ async fn cancel_call(
     if !same_person(&record.caller, caller) {
         return Ok("only the one who asked can stop it");
     }
-    let is_elsewhere = matches!(record.state, TurnState::Running | TurnState::Queued) && !inner.running.holds(turn);
+    let is_open = matches!(record.state, TurnState::Running | TurnState::Queued | TurnState::Parked);
+    let is_elsewhere = is_open && !inner.running.holds(turn);
     Ok(match inner.running.stop_call(turn, call) {
         true => "stopping it",
         false if is_elsewhere => "it can only be stopped with all the rest; send /stop for that",

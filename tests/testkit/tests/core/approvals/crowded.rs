@@ -1,12 +1,12 @@
 //! How many calls may wait for people, and how turns that wait are listed.
 
-use contract::{Action, State};
+use contract::{Action, State, records::ApprovalState};
 use testkit::{
-    Scripted,
+    Gate, Scripted,
     model::{says, wants},
 };
 
-use super::{Scene, parked, press, said};
+use super::{Scene, parked, press, said, state};
 use crate::scene::for_each_store;
 
 const MANY: &str = r#"
@@ -89,6 +89,35 @@ async fn a_card_quotes_who_wished_the_call_and_nobody_beside_them() {
             let card = cards.iter().find(|card| card.contains(id)).unwrap();
             assert!(card.contains(words) && card.matches("Words of").count() == 1, "{card}");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_task_waits_for_is_not_asked_for_any_more_when_the_task_is_stopped() {
+    for_each_store(|ground| async move {
+        let scene = Scene { gate: Gate::closed(), ..Scene::with(ground, MANY) };
+        let model = Scripted::by(|heard| {
+            let asked = heard.text();
+            match (asked.matches("model:").count(), asked.contains("person: task")) {
+                (0, true) => wants(&[("once", r#"{"id": "x"}"#)]),
+                (0, false) => wants(&[("delegate", r#"{"task": "task"}"#), ("gate", r#"{"id": "slow"}"#)]),
+                _ => says("Done."),
+            }
+        });
+        let life = scene.life_with(Some(&model)).await;
+        let turn = life.turn(said("g", "ada", "please do both")).await;
+        let ids = scene.wait_for(1).await;
+        scene.gate.wait_for(1).await;
+        let nodes = life.gateway.tree(turn).await.unwrap();
+        let task = nodes.iter().find(|node| node.tool == "delegate").unwrap();
+        assert_eq!(press(&life, "g", "ada", Action::CancelCall(turn, task.call)).await, "stopping it");
+        scene.wait_to_stand("is not asked for any more").await;
+        assert!(matches!(state(&life, ids[0]).await, ApprovalState::Withdrawn { .. }));
+        scene.gate.open();
+        life.done(turn).await;
+        scene.wait_to_stand("Done.").await;
+        assert_eq!(scene.gate.log(), ["in slow", "out slow"]);
     })
     .await;
 }

@@ -147,7 +147,7 @@ async fn who_says_something_over_http_confirms_it_by_a_press_and_a_program_that_
         let life = scene.life_with(None).await;
         let turn = life.turn(message(Platform::Api, "c", "ada", "/noop a=1")).await;
         parked(&life, turn).await;
-        assert!(life.gateway.is_parked(turn));
+        testkit::until("it is told as parked", || life.gateway.is_parked(turn)).await;
         let ids = life.gateway.waits_for(turn).await.unwrap();
         let pressed = |who: &str| testkit::press(Platform::Api, "c", who, Action::Allow(ids[0]));
         assert_eq!(tell(&life, pressed("eve")).await, "only the one who asked can confirm this");
