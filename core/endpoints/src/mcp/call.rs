@@ -70,7 +70,7 @@ async fn send(
     let params = CallToolRequestParams::new(theirs.to_owned()).with_arguments(args);
     let request = CallToolRequest::new(params);
     let mut meta = RequestMetaObject::new();
-    meta.set_traceparent(&traceparent(cx));
+    meta.set_traceparent(traceparent(cx));
     let options = PeerRequestOptions::no_options().with_meta(meta);
     let sent = connection.peer.send_request_with_option(ClientRequest::CallToolRequest(request), options).await;
     let mut handle = sent.map_err(|_| Trouble::NotSent)?;

@@ -319,8 +319,11 @@ async fn told_of_changes(peer: &Peer<RoleClient>, client: &Arc<Client>) {
         let tools = info.capabilities.tools.as_ref();
         !info.protocol_version.has_initialize() && tools.is_some_and(|tools| tools.list_changed == Some(true))
     });
+    if !asks {
+        return std::future::pending().await;
+    }
     let mut first = true;
-    while asks {
+    loop {
         let mut wants = SubscriptionFilter::new();
         wants.tools_list_changed = Some(true);
         if let Ok(mut told) = peer.listen(wants).await {
@@ -334,5 +337,4 @@ async fn told_of_changes(peer: &Peer<RoleClient>, client: &Arc<Client>) {
         }
         sleep(WELL).await;
     }
-    std::future::pending::<()>().await;
 }
