@@ -11,7 +11,7 @@ pub enum Schedule {
     #[command(after_help = texts::SCHEDULE_ADD)]
     Add {
         #[command(flatten)]
-        wish: Wish,
+        wish: Box<Wish>,
         #[command(flatten)]
         remote: Remote,
     },
