@@ -86,7 +86,7 @@ pub fn of_schedule(sentence: OfSchedule<'_>, locale: Locale) -> String {
         OfSchedule::NoneListed => plain("schedule-none"),
         OfSchedule::HowTo => plain("schedule-how"),
         OfSchedule::Next { next } => with("schedule-next", &[("next", next)]),
-        OfSchedule::Paused { why } if why.is_empty() => plain("schedule-rests"),
+        OfSchedule::Paused { why: "" } => plain("schedule-rests"),
         OfSchedule::Paused { why } => with("schedule-rests-why", &[("reason", why)]),
         OfSchedule::Over => plain("schedule-over"),
         OfSchedule::LeftOut { n } => with("schedule-left-out", &[("n", &n.to_string())]),

@@ -108,6 +108,7 @@ async fn help_is_in_chinese_and_what_tools_say_of_themselves_is_not() {
             - /approvals — 等待您答复的调用
             - /approve — 让等待中的调用运行：/approve ID
             - /deny — 不让它运行：/deny ID 理由
+            - /schedule — 到时间自动运行：/schedule add 时间 say 内容；单独使用时列出您的定时任务
         "#]],
     )
     .await;

@@ -95,7 +95,7 @@ fn in_english(text: &str) -> String {
             text = format!("{before} {}pm {rest}", clock.trim_end_matches(':'));
         }
     }
-    text.replace('日', " ").replace('分', " ").split_whitespace().map(full).collect::<Vec<_>>().join(" ")
+    text.replace(['日', '分'], " ").split_whitespace().map(full).collect::<Vec<_>>().join(" ")
 }
 
 /// `8:` is the full hour.
@@ -249,7 +249,7 @@ fn weekday(word: &str) -> Option<&'static str> {
     let short = word.strip_suffix('s').filter(|day| day.ends_with("day")).unwrap_or(word);
     let is = |day: &&str| *day == short || short.len() >= 3 && short.len() <= 5 && day.starts_with(short);
     const NUMBERS: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
-    days.iter().position(|day| is(&day)).map(|n| NUMBERS[n])
+    days.iter().position(is).map(|n| NUMBERS[n])
 }
 
 /// What remains is a pattern of cron.
