@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tools::{Cx, Endpoint, Output, Permitted, ToolFailure};
+use contract::{Address, FileRef, Outcome, Reply, seams::ByteStream};
+use serde_json::Value;
+use tools::{Cx, Endpoint, Host, Output, Permitted, ToolFailure};
 
 use crate::secret::Known;
 
-/// An endpoint whose answers and failures are looked through.
+/// An endpoint whose answers, failures and signs of life are looked through.
 struct Masked<E>(E);
 
 pub(crate) fn masked(endpoint: impl Endpoint + 'static) -> Arc<dyn Endpoint> {
@@ -18,7 +20,8 @@ pub(crate) fn masked(endpoint: impl Endpoint + 'static) -> Arc<dyn Endpoint> {
 #[async_trait]
 impl<E: Endpoint> Endpoint for Masked<E> {
     async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure> {
-        match self.0.call(call, cx).await {
+        let host = MaskedHost(cx.host);
+        match self.0.call(call, &Cx { host: &host, ..*cx }).await {
             Ok(Output::Done(mut value)) => {
                 Known::shared().mask_value(&mut value);
                 Ok(Output::Done(value))
@@ -30,5 +33,27 @@ impl<E: Endpoint> Endpoint for Masked<E> {
 
     fn host(&self) -> Option<&str> {
         self.0.host()
+    }
+}
+
+/// A host to which nothing is told that is secret. What is posted is a person's or a model's own text.
+struct MaskedHost<'a>(&'a dyn Host);
+
+#[async_trait]
+impl Host for MaskedHost<'_> {
+    async fn children(&self, calls: Vec<(String, Value)>) -> Vec<Outcome> {
+        self.0.children(calls).await
+    }
+
+    fn progress(&self, text: &str) {
+        self.0.progress(&Known::shared().mask(text));
+    }
+
+    async fn post(&self, to: Address, reply: Reply) -> Result<(), ToolFailure> {
+        self.0.post(to, reply).await
+    }
+
+    async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure> {
+        self.0.open(file).await
     }
 }

@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -14,17 +14,18 @@ use std::{
 use async_trait::async_trait;
 use axum::{Json, Router, body::Body, extract::State as Shared, http::StatusCode, response::Response, routing};
 use contract::{
-    Address, Call, CallPath, Caller, Code, Effect, Failure, FileRef, Origin, Outcome, Platform, Reply, Sender, State,
-    TurnId, seams::ByteStream,
+    Address, Call, CallPath, Caller, Code, Effect, Failure, FileRef, Origin, Outcome, Platform, Private, Reply, Sender,
+    State, TurnId, seams::ByteStream,
 };
-use endpoints::Endpoints;
+use endpoints::{Endpoints, Native, secret::Known};
 use expect_test::expect;
 use futures_util::{StreamExt, future::BoxFuture};
 use policies::{Compiled, Policies, Rights, Source};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tools::{Fault, Host, Instant, Permitted, Registry, Report, Resources, RunCx, Snapshot, ToolFailure};
+use tools::{Cx, Fault, Host, Instant, Permitted, Registry, Report, Resources, RunCx, Snapshot, ToolFailure};
 
 const TOOLS: &str = r#"
 name: order_query
@@ -86,6 +87,11 @@ description: Its second step never answers
 parameters: {}
 endpoint: { type: pipeline, steps: [{ tool: order_query, args: { id: A } }, { tool: read_slowly, args: { how: before } }] }
 ---
+name: leaks
+description: Tells what it should not
+parameters: { type: object, properties: { fail: { type: boolean } } }
+endpoint: { type: native, name: leaks }
+---
 name: sly_pipeline
 description: Calls what its caller may not
 parameters: {}
@@ -93,6 +99,23 @@ endpoint: { type: pipeline, steps: [{ tool: secret }] }
 "#;
 
 const POLICY: &str = "platform: telegram\ntoolsets: { allow: [default] }\ntools: { deny: [secret] }\n";
+
+/// A function that tells a secret wherever it can.
+struct Leaks;
+
+#[async_trait]
+impl Native for Leaks {
+    async fn call(&self, args: &Value, cx: &Cx<'_>) -> Result<Value, ToolFailure> {
+        let secret = SecretString::from("the-secret-of-somebody");
+        Known::shared().note(&secret);
+        let words = format!("it is {}", secret.expose_secret());
+        cx.host.progress(&words);
+        match args["fail"] == true {
+            true => Err(ToolFailure::new(Fault::Broken, words.clone()).hint(words.clone()).cause(Private::new(words))),
+            false => Ok(json!({ "words": words, secret.expose_secret(): 1 })),
+        }
+    }
+}
 
 /// How many are at the service at once, and the most that ever were.
 #[derive(Default)]
@@ -153,6 +176,8 @@ struct World {
     turn: TurnId,
     cancel: CancellationToken,
     inside: Arc<Inside>,
+    /// What calls say while they run.
+    progress: Mutex<Vec<String>>,
 }
 
 impl World {
@@ -160,7 +185,8 @@ impl World {
         let inside = Arc::new(Inside::default());
         let address = service(inside.clone()).await;
         let tools = TOOLS.replace("SERVICE", &format!("http://{address}"));
-        let loaded = Registry::new(Arc::new(Endpoints::new())).load_with(&[], &[("tools.yaml", &tools)]);
+        let loaded =
+            Registry::new(Arc::new(Endpoints::new().native("leaks", Leaks))).load_with(&[], &[("tools.yaml", &tools)]);
         assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
         let policies = Policies::parse(&[Source::new("telegram.yaml", POLICY)]).unwrap().policies;
         let (policies, _) = policies.compile(&loaded.snapshot.facts()).unwrap();
@@ -184,6 +210,7 @@ impl World {
             turn,
             cancel,
             inside,
+            progress: Mutex::default(),
         })
     }
 
@@ -264,7 +291,9 @@ impl Host for Children {
         futures_util::future::join_all(calls).await.into_iter().map(|(outcome, _)| outcome).collect()
     }
 
-    fn progress(&self, _text: &str) {}
+    fn progress(&self, text: &str) {
+        self.world.progress.lock().unwrap().push(text.to_owned());
+    }
 
     async fn post(&self, _to: Address, _reply: Reply) -> Result<(), ToolFailure> {
         Err(ToolFailure::new(Fault::Unavailable, "no other conversations here"))
@@ -346,6 +375,18 @@ async fn a_pipeline_runs_its_steps_as_children_with_its_callers_rights() {
     expect!["'read_slowly' did not answer within 300 ms"].assert_eq(failure.say.as_str());
     let (sly, _) = world.call("sly_pipeline", json!({})).await;
     assert_eq!(line(&sly), "sly_pipeline failed: step.failed 'secret' is not available here");
+}
+
+#[tokio::test]
+async fn whatever_an_endpoint_tells_no_secret_leaves_it() {
+    let world = World::new().await;
+    let (_, report) = world.call("leaks", json!({})).await;
+    assert_eq!(report.unwrap().result.unwrap(), json!({ "words": "it is ***", "***": 1 }));
+    let (_, report) = world.call("leaks", json!({ "fail": true })).await;
+    let failure = report.unwrap().result.unwrap_err();
+    assert_eq!((failure.say.as_str(), failure.cause.for_operator()), ("it is ***", "it is ***"));
+    assert_eq!(failure.hint.unwrap().as_str(), "it is ***");
+    assert_eq!(*world.progress.lock().unwrap(), ["it is ***", "it is ***"]);
 }
 
 #[tokio::test]
