@@ -200,5 +200,6 @@ fn tools() -> Vec<ToolFacts> {
         tool("order_refund", "orders", "money"),
         tool("send_message", "messaging", "network"),
         tool("run_report", "reports", "read"),
+        tool("read_file", "files", "read"),
     ]
 }
