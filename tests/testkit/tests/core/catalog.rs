@@ -53,7 +53,7 @@ async fn the_menu_holds_what_the_caller_may_use_with_its_parameters() {
         ]
     );
     assert_eq!(menu.items[2].parameters["required"], json!(["reference"]));
-    assert_eq!((&*menu.items[17].toolset, &menu.items[16].parameters["required"]), ("lab", &json!(["a"])));
+    assert_eq!((&*menu.items[17].toolset, &menu.items[17].parameters["required"]), ("lab", &json!(["a"])));
     let mut bob = ada();
     bob.sender.id = "bob".into();
     let narrower = catalog.menu(&bob);
