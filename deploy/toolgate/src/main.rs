@@ -126,7 +126,7 @@ fn log(config: &Config) {
     // It tells of every message; what matters of them is said by us.
     let filter = match filter.to_string().contains("rmcp") {
         true => filter,
-        false => filter.add_directive("rmcp=error".parse().expect("a directive is readable")),
+        false => filter.add_directive("rmcp=off".parse().expect("a directive is readable")),
     };
     // A log in a file is read by others than terminals.
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());

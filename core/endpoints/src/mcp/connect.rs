@@ -14,7 +14,10 @@ use rmcp::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RunningService,
         RunningServiceCancellationToken,
     },
-    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
+    transport::{
+        StreamableHttpClientTransport,
+        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
+    },
 };
 use tokio::{sync::Notify, time::timeout};
 use tracing::debug;
@@ -88,7 +91,8 @@ pub async fn open(server: &Server, http: &reqwest::Client, greeting: Greeting, a
                     // It may have said why while it ended.
                     let ended = timeout(Duration::from_millis(300), process.ended()).await;
                     let ended = ended.unwrap_or_else(|_| process.last_words());
-                    let why = format!("{}: {}", error, redact::text(&ended, &filled.secrets, WHY));
+                    let why =
+                        format!("{}: {}", why(&error, &filled.secrets), redact::text(&ended, &filled.secrets, WHY));
                     process.kill().await;
                     Err(redact::text(why.trim_end_matches(": "), &filled.secrets, 2 * WHY))
                 }
@@ -108,7 +112,27 @@ fn lifecycle(greeting: Greeting) -> ClientLifecycleMode {
 }
 
 fn why(error: &ClientInitializeError, secrets: &[String]) -> String {
-    redact::text(Private::chain(error).for_operator(), secrets, WHY)
+    let why = match error {
+        ClientInitializeError::TransportError { error, .. } => on_the_way(&*error.error),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return self::why(fallback, secrets),
+        ClientInitializeError::JsonRpcError(error) => Private::new(format!("it answered: {}", error.message)),
+        other => Private::chain(other),
+    };
+    redact::text(why.for_operator(), secrets, WHY)
+}
+
+/// What went wrong on the way, with its causes, and without the address, which may hold a key.
+pub fn on_the_way(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Private {
+    let told = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        // It does not name its cause as one.
+        Some(StreamableHttpError::Client(error)) => Private::chain(error),
+        Some(_) | None => Private::chain(error),
+    };
+    let told = told.for_operator();
+    match told.split_once(" for url (").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1))) {
+        Some((before, after)) => Private::new(format!("{before}{after}")),
+        None => Private::new(told),
+    }
 }
 
 impl Link {

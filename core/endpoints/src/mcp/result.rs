@@ -9,7 +9,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tools::{Fault, ToolFailure, args};
 
-use super::supervise::NoConnection;
+use super::{connect::on_the_way, supervise::NoConnection};
 use crate::http::redact;
 
 /// Most characters of a server's own words that are passed on.
@@ -58,7 +58,7 @@ impl Trouble {
     }
 
     fn of_transport(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Self {
-        let cause = Private::chain(error);
+        let cause = on_the_way(error);
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
             Some(StreamableHttpError::Client(error)) if error.is_connect() || error.is_builder() => {
                 Self::Unreachable(cause)

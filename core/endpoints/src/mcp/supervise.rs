@@ -166,6 +166,7 @@ impl Supervisor {
     async fn run(self: Arc<Self>) {
         let stop = self.stop.clone();
         let (mut pause, mut greeting, mut anew) = (FIRST_PAUSE, Greeting::Ask, false);
+        let mut told = String::new();
         while !stop.is_cancelled() {
             self.set(|state| state.now = Now::Connecting);
             let began = Instant::now();
@@ -176,7 +177,10 @@ impl Supervisor {
             // Whoever was connected and is not any more is connected again at once, but not over and over.
             let at_once = opened.is_ok() && pause == FIRST_PAUSE;
             let why = match opened {
-                Ok(link) => self.live(link).await,
+                Ok(link) => {
+                    told.clear();
+                    self.live(link).await
+                }
                 Err(why) => {
                     self.set(|state| {
                         state.tries += 1;
@@ -190,7 +194,11 @@ impl Supervisor {
             }
             // What was not accepted may have been rotated meanwhile.
             anew = true;
-            warn!(server = self.server.id, cause = why, "an MCP server is away; it is tried again");
+            // Said once for each reason, however often it is tried.
+            if told != why {
+                warn!(server = self.server.id, cause = why, "an MCP server is away; it is tried again");
+                told.clone_from(&why);
+            }
             self.say(Condition::Degraded(format!("not connected: {why}")));
             if began.elapsed() >= WELL {
                 pause = FIRST_PAUSE;

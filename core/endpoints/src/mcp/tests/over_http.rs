@@ -105,3 +105,12 @@ async fn nobody_there_is_said_and_nothing_left_us() {
     assert_eq!(failure.failure().say.as_str(), "'echo' could not be reached");
     servers.close().await;
 }
+
+#[tokio::test]
+async fn an_address_is_not_repeated_to_operators() {
+    let via = Via::Http { url: "http://127.0.0.1:1/mcp?key=hunter22".into(), headers: vec![] };
+    let servers = Servers::new(vec![Server { id: "test".into(), via, timeout: Duration::from_secs(20) }]);
+    let why = servers.list("test").await.unwrap_err().to_string();
+    assert!(why.contains("refused") && !why.contains("hunter22") && !why.contains("rmcp::"), "{why}");
+    servers.close().await;
+}
