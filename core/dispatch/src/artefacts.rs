@@ -173,7 +173,8 @@ mod tests {
     #[test]
     fn a_result_is_read_in_pieces_that_say_where_the_next_begins() {
         let body = "日本語".repeat(3);
-        expect![[r#"{"from":0,"chars_in_all":9,"text":"日本語日","next":4}"#]].assert_eq(&told(&body, json!({"chars": 4})));
+        expect![[r#"{"from":0,"chars_in_all":9,"text":"日本語日","next":4}"#]]
+            .assert_eq(&told(&body, json!({"chars": 4})));
         expect![[r#"{"from":4,"chars_in_all":9,"text":"本語日本語"}"#]].assert_eq(&told(&body, json!({"from": 4})));
         expect![[r#"{"from":90,"chars_in_all":9,"text":""}"#]].assert_eq(&told(&body, json!({"from": 90})));
     }
@@ -192,7 +193,8 @@ mod tests {
     fn a_text_is_found_whichever_way_it_is_written() {
         let body = format!("{}İstanbul and ISTANBUL{}", "x".repeat(400), "y".repeat(400));
         let found: Value = serde_json::from_str(&told(&body, json!({"find": "istanbul"}))).unwrap();
-        let at: Vec<_> = found["places"].as_array().unwrap().iter().map(|place| place["at"].as_u64().unwrap()).collect();
+        let at: Vec<_> =
+            found["places"].as_array().unwrap().iter().map(|place| place["at"].as_u64().unwrap()).collect();
         assert_eq!(at, [400, 413]);
         let many: Value = serde_json::from_str(&told(&"ab".repeat(20), json!({"find": "AB"}))).unwrap();
         assert_eq!((many["places"].as_array().unwrap().len(), &many["more"]), (8, &json!(12)));

@@ -51,7 +51,9 @@ impl FromStr for ArtefactId {
         let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         let digits: Option<Vec<u8>> = text.bytes().map(digit).collect();
         match digits.as_deref() {
-            Some([a, b, c, d, e, f, g, h, i, j]) => Ok(Self([a << 4 | b, c << 4 | d, e << 4 | f, g << 4 | h, i << 4 | j])),
+            Some([a, b, c, d, e, f, g, h, i, j]) => {
+                Ok(Self([a << 4 | b, c << 4 | d, e << 4 | f, g << 4 | h, i << 4 | j]))
+            }
             _ => Err(NotAnArtefact),
         }
     }
