@@ -5,8 +5,8 @@ use std::sync::Arc;
 use contract::{
     Address, Code, Failure, Heard, Kind, Message, Opaque, Origin, Private, Problem, StoreDown, TurnId,
     records::{
-        Admitted, Paused, Put, Ran, Record, SCHEDULE_NAME_MAX, SCHEDULE_SAYS_MAX, SCHEDULES_PER_PERSON,
-        SCHEDULES_PER_TENANT, Schedule, ScheduleId, When,
+        Admitted, Paused, Person, Put, Ran, Record, SCHEDULE_NAME_MAX, SCHEDULE_SAYS_MAX, SCHEDULES_PER_PERSON,
+        SCHEDULES_PER_TENANT, Schedule, ScheduleId, ScheduleQuery, When,
     },
 };
 use jiff::tz::TimeZone;
@@ -31,7 +31,11 @@ const TRIES: usize = 8;
 /// Makes a schedule, once for each id.
 pub(super) async fn add(inner: &Arc<Inner>, id: ScheduleId, new: NewSchedule) -> Result<Schedule, Failure> {
     let schedule = wished(inner, id, new).await?;
-    match inner.stores.schedules.put(&schedule).await.map_err(away)? {
+    let mut put = inner.stores.schedules.put(&schedule).await.map_err(away)?;
+    if matches!(put, Put::TooMany { .. }) && make_room(inner, &schedule).await.map_err(away)? {
+        put = inner.stores.schedules.put(&schedule).await.map_err(away)?;
+    }
+    match put {
         Put::Made => {
             inner.schedules.notify_one();
             tracing::info!(schedule = %id, tenant = schedule.owner.tenant, "schedule made");
@@ -49,6 +53,17 @@ pub(super) async fn add(inner: &Arc<Inner>, id: ScheduleId, new: NewSchedule) ->
             there.ok_or_else(|| Failure::fatal(Code::Internal, "a new schedule was neither made nor there"))
         }
     }
+}
+
+/// What ran once and is over makes room for what is new; whether something did.
+async fn make_room(inner: &Inner, new: &Schedule) -> Result<bool, StoreDown> {
+    let query = ScheduleQuery { owner: Some(Person::of(&new.owner)), ..ScheduleQuery::default() };
+    let theirs = inner.stores.schedules.schedules(&query).await?;
+    let mut made = false;
+    for over in theirs.iter().filter(|one| one.next_ms.is_none() && one.paused.is_none()) {
+        made |= inner.stores.schedules.remove(over.id).await?;
+    }
+    Ok(made)
 }
 
 async fn wished(inner: &Arc<Inner>, id: ScheduleId, new: NewSchedule) -> Result<Schedule, Failure> {
