@@ -168,7 +168,7 @@ async fn change(app: &App, who: &Who, query: Query, wish: ToolWish) -> Result<Ve
     let by = body::word("author", query.author)?.unwrap_or_else(|| who.account().to_owned());
     let (gateway, asked) = (app.gateway.clone(), Asked { wish, by, seen: query.seen });
     let kept = app.see_through(async move { gateway.change_tools(&asked).await }).await?;
-    kept.map_err(|not| problem(not))
+    kept.map_err(problem)
 }
 
 fn problem(not: NotKept) -> Problem {

@@ -124,12 +124,10 @@ async fn a_turn_ends_on_the_version_that_it_began_with_and_what_is_removed_is_re
     let ada = ada(&world, &gateway).await;
     ada.does(&["add", "--publish", "--spec", &greet(&world, "Greets politely, in the morning", "one")]).await;
     // One that calls two tools, the second when the first has answered.
-    let both = format!(
-        "name: both\ndescription: Looks something up and greets\nparameters: {{ type: object }}\nendpoint:\n  \
-         type: pipeline\n  steps:\n  - {{ id: seen, tool: look, args: {{ tag: a }} }}\n  \
-         - {{ id: greeted, tool: greet, args: {{}} }}\n  result: \"{{{{ steps.greeted.done }}}}\"\n"
-    );
-    world.write("both.yaml", &both);
+    let both = "name: both\ndescription: Looks something up and greets\nparameters: { type: object }\nendpoint:\n  \
+                type: pipeline\n  steps:\n  - { id: seen, tool: look, args: { tag: a } }\n  \
+                - { id: greeted, tool: greet, args: {} }\n  result: \"{{ steps.greeted.done }}\"\n";
+    world.write("both.yaml", both);
     ada.does(&["add", "--publish", "--spec", &world.path("both.yaml").display().to_string()]).await;
 
     world.service.hold("look");
