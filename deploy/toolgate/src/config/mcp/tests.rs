@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use super::*;
 use crate::config::{Config, parse};
 
 fn lines(text: &str) -> String {
