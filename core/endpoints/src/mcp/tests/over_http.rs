@@ -114,3 +114,37 @@ async fn an_address_is_not_repeated_to_operators() {
     assert!(why.contains("refused") && !why.contains("hunter22") && !why.contains("rmcp::"), "{why}");
     servers.close().await;
 }
+
+/// A server without handshake and sessions, as of 2026.
+async fn newer(headers: HeaderMap, body: Bytes) -> axum::response::Response {
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    let common = |result: Value| {
+        let mut result = result;
+        for (key, value) in [("resultType", json!("complete")), ("ttlMs", json!(0)), ("cacheScope", json!("private"))] {
+            result[key] = value;
+        }
+        axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).into_response()
+    };
+    match message["method"].as_str().unwrap_or_default() {
+        "server/discover" => common(json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "test", "version": "1"}})),
+        "tools/list" => common(json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})),
+        "tools/call" => {
+            let version = headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok());
+            let trace = message["params"]["_meta"]["traceparent"].as_str().map(str::len);
+            common(json!({"content": [], "structuredContent": {"version": version, "trace": trace}}))
+        }
+        "initialize" => axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        _ => axum::http::StatusCode::ACCEPTED.into_response(),
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_a_handshake_is_never_asked_for_one() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let via = Via::Http { url: format!("http://{}/mcp", listener.local_addr().unwrap()), headers: vec![] };
+    tokio::spawn(async move { axum::serve(listener, Router::new().route("/mcp", routing::post(newer))).await });
+    let servers = Servers::new(vec![Server { id: "test".into(), via, timeout: Duration::from_secs(20) }]);
+    assert_eq!(echo(&servers).await.unwrap(), json!({"version": "2026-07-28", "trace": 55}));
+    servers.close().await;
+}
