@@ -1,4 +1,4 @@
-CREATE TABLE schedules (
+CREATE TABLE IF NOT EXISTS schedules (
   id TEXT PRIMARY KEY,
   version INTEGER NOT NULL,
   owner BLOB NOT NULL,          -- hash of the person
@@ -7,6 +7,6 @@ CREATE TABLE schedules (
   next_ms INTEGER,
   schedule BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX schedules_next ON schedules (next_ms) WHERE next_ms IS NOT NULL;
-CREATE INDEX schedules_owner ON schedules (owner);
-CREATE INDEX schedules_tenant ON schedules (tenant);
+CREATE INDEX IF NOT EXISTS schedules_next ON schedules (next_ms) WHERE next_ms IS NOT NULL;
+CREATE INDEX IF NOT EXISTS schedules_owner ON schedules (owner);
+CREATE INDEX IF NOT EXISTS schedules_tenant ON schedules (tenant);
