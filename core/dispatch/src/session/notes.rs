@@ -81,7 +81,7 @@ async fn note(inner: &Inner, session: &Session, to: TurnId) {
     }
     let before = session.summary.as_deref().unwrap_or_default();
     let written = match &inner.model {
-        Some(model) => by_model(&**model, before, &items).await,
+        Some(model) => by_model(inner, &session.tenant, &**model, (before, &items)).await,
         None => None,
     };
     let text = written.unwrap_or_else(|| as_said(before, &items));
@@ -91,7 +91,9 @@ async fn note(inner: &Inner, session: &Session, to: TurnId) {
     }
 }
 
-async fn by_model(model: &dyn Model, before: &str, items: &[Item]) -> Option<String> {
+/// What it takes is its tenant's, as what a turn's steps take.
+async fn by_model(inner: &Inner, tenant: &str, model: &dyn Model, (before, items): (&str, &[Item])) -> Option<String> {
+    let name = model.about().name;
     let question = json!({ "notes": before, "turns": turns(items) });
     let messages = [Said::Person { text: question.to_string(), images: Vec::new() }];
     let no_tools = Value::Array(Vec::new());
@@ -99,14 +101,18 @@ async fn by_model(model: &dyn Model, before: &str, items: &[Item]) -> Option<Str
     let prompt = Prompt { system: SYSTEM, tools: &no_tools, messages: &messages, deadline };
     match tokio::time::timeout_at(deadline, model.step(&prompt, &Unseen)).await {
         Ok(Ok(answer)) => {
+            let name = if answer.model.is_empty() { &*name } else { &answer.model };
+            inner.spending.add(tenant, name, Some(answer.usage));
             let notes = text::cut(text::clean_framing(&answer.text).trim(), NOTES_CHARS);
             (!notes.is_empty()).then_some(notes)
         }
         Ok(Err(failure)) => {
+            inner.spending.add(tenant, &name, None);
             warn!(cause = failure.cause.for_operator(), "the model made no notes of a session");
             None
         }
         Err(_) => {
+            inner.spending.add(tenant, &name, None);
             warn!("the model took too long for the notes of a session");
             None
         }
