@@ -14,8 +14,10 @@ pub(crate) const READ: &str = "read_result";
 /// Characters of a piece, where nothing else is asked for and at most.
 const PIECE: usize = 4_000;
 const PIECE_MAX: usize = 24_000;
-/// Places of a text that are found at once, and the characters around each.
+/// Characters of a text that is looked for; places that are shown, counted, and the characters around each.
+const FIND_MAX: usize = 200;
 const FOUND_MAX: usize = 8;
+const COUNTED_MAX: usize = 1_000;
 const AROUND: usize = 160;
 
 /// The tool as a model is sent it, once something of its conversation was kept.
@@ -41,7 +43,7 @@ pub(crate) fn described() -> Value {
 }
 
 /// What is said of a result that was kept.
-pub(super) fn note(id: ArtefactId) -> String {
+pub(crate) fn note(id: ArtefactId) -> String {
     format!("{KEPT_AS}{id}, read_result reads the rest")
 }
 
@@ -84,7 +86,12 @@ async fn read(cx: &TurnCx, args: &Value) -> Result<Value, Failure> {
     let id = asked.parse().map_err(|NotAnArtefact| wrong("result", "the name that a cut result is kept as"))?;
     let body = cx.inner.stores.artefacts.artefact(&cx.here.visit.place, id).await;
     match body.map_err(|error| Failure::fatal(contract::Code::Store, error.to_string()))? {
-        Some(body) => piece(&body, args),
+        // A large one takes a while to be read.
+        Some(body) => {
+            let args = args.clone();
+            let read = tokio::task::spawn_blocking(move || piece(&body, &args)).await;
+            read.unwrap_or_else(|error| Err(Failure::fatal(contract::Code::Internal, error.to_string())))
+        }
         None => Err(wrong("result", "a result that is kept here; they are kept for a day")),
     }
 }
@@ -104,6 +111,9 @@ fn piece(body: &str, args: &Value) -> Result<Value, Failure> {
     let number = |key: &str| args.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
     let from = number("from").unwrap_or(0);
     if let Some(wanted) = args.get("find").and_then(Value::as_str).filter(|wanted| !wanted.is_empty()) {
+        if wanted.chars().nth(FIND_MAX).is_some() {
+            return Err(wrong("find", "at most 200 characters"));
+        }
         return Ok(places(text, wanted, from));
     }
     let most = number("chars").unwrap_or(PIECE).clamp(1, PIECE_MAX);
@@ -148,6 +158,9 @@ fn places(text: &str, wanted: &str, from: usize) -> Value {
             places.push(json!({ "at": at, "text": untrusted::clean(&around) }));
         } else {
             more += 1;
+            if more == COUNTED_MAX {
+                break;
+            }
         }
         at += wanted.len();
     }
@@ -198,6 +211,7 @@ mod tests {
         assert_eq!(at, [400, 413]);
         let many: Value = serde_json::from_str(&told(&"ab".repeat(20), json!({"find": "AB"}))).unwrap();
         assert_eq!((many["places"].as_array().unwrap().len(), &many["more"]), (8, &json!(12)));
+        assert!(told("x", json!({"find": "y".repeat(201)})).contains("at most 200 characters"));
     }
 
     #[test]

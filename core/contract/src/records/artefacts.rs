@@ -14,14 +14,17 @@ pub const ARTEFACT_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 pub const ARTEFACT_MAX: usize = 32 * 1024 * 1024;
 pub const ARTEFACTS_MAX: u64 = 1024 * 1024 * 1024;
 
-/// Names an artefact in its place. The same content in the same place always has the same one.
+/// Names an artefact in its place. The same content kept for the same person always has the same one there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ArtefactId([u8; 5]);
 
 impl ArtefactId {
-    pub fn of(place: &MemoryKey, body: &str) -> Self {
-        let hash = short(format!("{place}\0{body}").as_bytes());
+    pub fn of(place: &MemoryKey, person: &Person, body: &str) -> Self {
+        let mut all = format!("{place}\0").into_bytes();
+        all.extend(person.hash());
+        all.extend(body.as_bytes());
+        let hash = short(&all);
         Self([hash[0], hash[1], hash[2], hash[3], hash[4]])
     }
 }
@@ -94,9 +97,12 @@ mod tests {
     #[test]
     fn a_name_is_of_the_place_and_the_content_and_survives_being_typed() {
         let place = |chat: &str| MemoryKey::of(&SessionKey::of(&Address::new(Platform::Api, "main", chat)), None);
-        let id = ArtefactId::of(&place("a"), "x");
-        assert_eq!(id, ArtefactId::of(&place("a"), "x"));
-        assert!(id != ArtefactId::of(&place("b"), "x") && id != ArtefactId::of(&place("a"), "y"));
+        let person =
+            |who: &str| Person { platform: Platform::Api, account: "main".into(), space: None, sender: who.into() };
+        let of = |chat: &str, who: &str, body: &str| ArtefactId::of(&place(chat), &person(who), body);
+        let id = of("a", "ada", "x");
+        assert_eq!(id, of("a", "ada", "x"));
+        assert!(id != of("b", "ada", "x") && id != of("a", "ada", "y") && id != of("a", "bob", "x"));
         assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));
         for wrong in ["", "0123456789a", "012345678", "012345678g", "0123 56789"] {
             assert_eq!(wrong.parse::<ArtefactId>(), Err(NotAnArtefact), "{wrong}");

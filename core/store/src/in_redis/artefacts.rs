@@ -21,7 +21,7 @@ impl Artefacts for Redis {
         if body.len() > ARTEFACT_MAX {
             return Ok(None);
         }
-        let id = ArtefactId::of(place, body);
+        let id = ArtefactId::of(place, person, body);
         let (now, kept) = (now_ms(), u64::try_from(ARTEFACT_KEPT.as_millis()).unwrap_or(u64::MAX));
         let member = format!("{}:{id}:{}:{}", hex(&place.hash()), hex(&person.hash()), body.len());
         // What is in the index without its chunks is nothing more than room that is not used; the other way round
@@ -38,6 +38,13 @@ impl Artefacts for Redis {
         }
         // Last: what is not whole is not there.
         self.behind.ask::<()>(cmd("SET").arg(&base).arg(chunks.len()).arg("PX").arg(kept)).await?;
+        // The person may have been erased meanwhile.
+        let [index, _] = self.keys.artefacts();
+        let noted: Option<f64> = self.behind.ask(cmd("ZSCORE").arg(index).arg(&member)).await?;
+        if noted.is_none() {
+            self.drop_artefacts(std::slice::from_ref(&member)).await?;
+            return Ok(None);
+        }
         Ok(Some(id))
     }
 

@@ -85,7 +85,7 @@ impl Artefacts for Sqlite {
         if body.len() > ARTEFACT_MAX {
             return Ok(None);
         }
-        let id = ArtefactId::of(place, body);
+        let id = ArtefactId::of(place, person, body);
         let (folder, name, bytes) = (self.artefacts.clone(), named(&place.hash(), &id.to_string()), body.len() as u64);
         let body = body.to_owned();
         aside(move || folder.write(&name, &body)).await?;
@@ -120,21 +120,23 @@ impl Artefacts for Sqlite {
         .await
     }
 
+    /// The files first: what a killed process leaves is rows without a file, which are found again.
     async fn forget_artefacts(&self, person: &Person) -> Result<u64, StoreDown> {
         let hash = person.hash();
-        let names = self.threads.write(move |db| {
-            let mut theirs = db.prepare_cached("DELETE FROM artefacts WHERE person = ?1 RETURNING place, id")?;
+        let theirs = self.threads.read(move |db| {
+            let mut theirs = db.prepare_cached("SELECT place, id FROM artefacts WHERE person = ?1")?;
             let names = theirs.query_map([hash], |row| Ok(named(&row.get(0)?, &row.get::<_, String>(1)?)))?;
             names.collect::<Result<Vec<_>, _>>()
         });
-        let names = names.await?;
-        let erased = names.len() as u64;
-        let folder = self.artefacts.clone();
+        let names = theirs.await?;
+        let (erased, folder) = (names.len() as u64, self.artefacts.clone());
         aside(move || {
             folder.remove(&names);
             Ok(())
         })
         .await?;
+        let drop = move |db: &Connection| db.execute("DELETE FROM artefacts WHERE person = ?1", [hash]);
+        self.threads.write(drop).await?;
         Ok(erased)
     }
 }

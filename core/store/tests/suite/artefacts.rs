@@ -39,8 +39,9 @@ pub async fn results_go_with_their_person(ground: Ground) {
     let stores = ground.open("a").await;
     let ((here, ada), (_, bob)) = (of("chat", "7"), of("chat", "8"));
     let adas = stores.artefacts.keep(&here, &ada, &"a".repeat(600_000)).await.unwrap().unwrap();
-    let bobs = stores.artefacts.keep(&here, &bob, "b").await.unwrap().unwrap();
+    let shared = "a".repeat(600_000);
+    let bobs = stores.artefacts.keep(&here, &bob, &shared).await.unwrap().unwrap();
     assert_eq!(stores.people.forget(&ada).await.unwrap().artefacts, 1);
     assert_eq!(stores.artefacts.artefact(&here, adas).await.unwrap(), None);
-    assert_eq!(stores.artefacts.artefact(&here, bobs).await.unwrap(), Some("b".to_owned()));
+    assert_eq!(stores.artefacts.artefact(&here, bobs).await.unwrap(), Some(shared), "who keeps the same has it still");
 }
