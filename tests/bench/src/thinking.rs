@@ -32,6 +32,13 @@ impl Model for Quick {
                 let call = Asked { tool: "sleep".into(), args: r#"{"ms": 50}"#.into() };
                 Answer { calls: vec![call; 8], ..answer }
             }
+            Some(Said::Person { text, .. }) if text == "search" => {
+                let call = |n: usize| {
+                    let args = format!(r#"{{"query": "a tool that counts apples of kind {}"}}"#, n * 31);
+                    Asked { tool: "tool_search".into(), args }
+                };
+                Answer { calls: (0..SEARCHES).map(call).collect(), ..answer }
+            }
             Some(Said::Person { text, .. }) if text == "stream" => {
                 let mut text = String::new();
                 for _ in 0..1_000 {
@@ -49,16 +56,32 @@ impl Model for Quick {
     }
 }
 
+/// Searches in one step, and tools that are searched.
+const SEARCHES: usize = 32;
+const MANY: usize = 1_000;
+
+/// So many tools that none of them is listed.
+fn many() -> String {
+    let tool = |n: usize| {
+        let house = n * 7;
+        let about = format!("description: Counts apples of kind {n} in the cellar of house {house}\n");
+        format!("---\nname: count_{n}\ntoolset: lab\n{about}endpoint: {{ type: native, name: noop }}\n")
+    };
+    (0..MANY).map(tool).collect()
+}
+
 struct Bench {
     gateway: Gateway,
     outlet: Arc<Counter>,
 }
 
 impl Bench {
-    async fn new(folder: &tempfile::TempDir, name: &str) -> Self {
+    /// With more tools than those of all figures.
+    async fn new(folder: &tempfile::TempDir, name: &str, more: &str) -> Self {
         let url = format!("sqlite:{}", folder.path().join(name).display());
         let stores = store::open(&url, store::Options::default()).await.expect("sqlite opens");
-        let snapshot = Setup::snapshot(TOOLS, &[testkit::allow_lab(Platform::Telegram)], Endpoints::new(), 1);
+        let snapshot =
+            Setup::snapshot(&format!("{TOOLS}{more}"), &[testkit::allow_lab(Platform::Telegram)], Endpoints::new(), 1);
         let model: Option<Arc<dyn Model>> = Some(Arc::new(Quick));
         let gateway = Gateway::open(Options { stores, snapshot, settings: Settings::default(), model });
         let outlet = Arc::new(Counter::default());
@@ -75,12 +98,13 @@ impl Bench {
         self.outlet.next(chat).await;
     }
 
-    async fn turns(&self, what: &str, chat: &str, text: &str, count: usize) {
+    async fn turns(&self, what: &str, chat: impl Fn(usize) -> String, text: &str, count: usize) {
         let mut samples = Vec::new();
         let (all, cpu) = (Instant::now(), cpu());
-        for _ in 0..count {
+        for n in 0..count {
+            let chat = chat(n);
             let began = Instant::now();
-            self.turn(chat, text).await;
+            self.turn(&chat, text).await;
             samples.push(began.elapsed());
         }
         let spent = self::cpu().saturating_sub(cpu) / u32::try_from(count).unwrap_or(1);
@@ -91,16 +115,27 @@ impl Bench {
 
 pub async fn run() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    let bench = Bench::new(&folder, "thinking.db").await;
-    bench.turns("a model's turn without tools", "1", "hello", 500).await;
-    bench.turns("the same in a session of 500 turns", "1", "hello", 500).await;
-    bench.turns("a model's turn with eight parallel 50 ms tools", "2", "eight", 50).await;
-    bench.turns("a model's turn of 64 KB in 1,000 drafts", "3", "stream", 50).await;
+    let bench = Bench::new(&folder, "thinking.db", "").await;
+    let one = |chat: &'static str| move |_| chat.to_owned();
+    for _ in 0..100 {
+        bench.turn("warm", "hello").await;
+    }
+    bench.turns("a model's turn in sessions of ten", |n| format!("ten {}", n / 10), "hello", 500).await;
+    for _ in 0..1_000 {
+        bench.turn("long", "hello").await;
+    }
+    bench.turns("the same in a session of more than 1,000", one("long"), "hello", 500).await;
+    bench.turns("a model's turn with eight parallel 50 ms tools", one("eight"), "eight", 100).await;
+    bench.turns("a model's turn of 64 KB in 1,000 drafts", one("stream"), "stream", 100).await;
+    let many = Bench::new(&folder, "many.db", &many()).await;
+    many.turn("many", "search").await;
+    many.turns("a model's turn where 1,000 tools are not listed", one("many"), "hello", 200).await;
+    many.turns("the same with 32 searches among them", one("many"), "search", 100).await;
     chats(&folder).await;
 }
 
 async fn chats(folder: &tempfile::TempDir) {
-    let bench = Arc::new(Bench::new(folder, "chats.db").await);
+    let bench = Arc::new(Bench::new(folder, "chats.db", "").await);
     let all = Instant::now();
     let chat = |chat: usize| {
         let bench = bench.clone();
