@@ -25,7 +25,7 @@ pub use failure::{Code, Effect, Failure, Layer, Private, Problem, Public};
 pub use finding::Finding;
 pub use ids::{CallId, CallPath, DeliveryKey, MemoryKey, SessionKey, TurnId};
 pub use message::{Before, Exchange, FileRef, Heard, Kind, Message, Quote};
-pub use node::{Node, NodeKind, Place, Usage};
+pub use node::{Bodies, Node, NodeKind, Place, Usage};
 pub use notice::Notice;
 pub use place::{Address, Caller, Opaque, Origin, Platform, Sender};
 pub use reply::{Action, Audience, Button, Content, Locale, Pings, Reply};

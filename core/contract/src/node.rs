@@ -47,6 +47,9 @@ pub struct Node {
     pub attempts: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args_digest: Option<Digest>,
+    /// Of the result's JSON, byte for byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_digest: Option<Digest>,
     #[serde(default)]
     pub args_bytes: u32,
     #[serde(default)]
@@ -70,6 +73,9 @@ pub struct Node {
     /// What a model's step took; on the turn's node, of all its steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Whole, where the tool's spec asks for it with `full_payload_log`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bodies: Option<Box<Bodies>>,
     /// Only on the turn's node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Box<Place>>,
@@ -92,6 +98,7 @@ impl Node {
             queued_us: 0,
             attempts: 0,
             args_digest: None,
+            result_digest: None,
             args_bytes: 0,
             result_bytes: 0,
             args: String::new(),
@@ -101,6 +108,7 @@ impl Node {
             marks: Vec::new(),
             told: String::new(),
             usage: None,
+            bodies: None,
             place: None,
         }
     }
@@ -115,6 +123,16 @@ impl Node {
     pub fn layer(&self) -> Option<Layer> {
         self.code.map(Code::layer)
     }
+}
+
+/// Most bytes of each of a call's bodies.
+pub const BODY_MAX: usize = 64 * 1024;
+
+/// What a call was given and what came of it; masked, each cut to [`BODY_MAX`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bodies {
+    pub args: String,
+    pub result: String,
 }
 
 /// What steps of a language model took.

@@ -5,6 +5,8 @@
 
 mod approvals;
 mod artefacts;
+mod audit;
+mod measures;
 mod schedules;
 mod sessions;
 mod tools;
@@ -29,6 +31,8 @@ use crate::{
 
 pub use approvals::*;
 pub use artefacts::*;
+pub use audit::*;
+pub use measures::*;
 pub use schedules::*;
 pub use sessions::*;
 pub use tools::*;
@@ -410,92 +414,6 @@ pub struct TurnLine {
     pub duration_us: u64,
 }
 
-/// What became of one tool's calls, as counted by a process life; absolute values, so a repeat changes nothing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
-    pub tool: String,
-    /// Minutes since 1970.
-    pub minute: u64,
-    pub ok: u64,
-    /// By code, of calls that failed.
-    pub failed: Vec<(Code, u64)>,
-    /// Log-linear duration buckets (see [`bucket_of`]), index and count.
-    pub buckets: Vec<(u16, u64)>,
-}
-
-/// The last octave that has buckets: longer than anything lasts.
-const OCTAVES: u32 = 56;
-
-/// The duration bucket of `us` microseconds: 8 per octave, so a percentile is within 6.3 %.
-pub fn bucket_of(us: u64) -> u16 {
-    let us = us.clamp(1, 1 << OCTAVES);
-    let octave = us.ilog2();
-    let base = 1u64 << octave;
-    let step = ((us - base) * 8 / base).min(7);
-    u16::try_from(u64::from(octave) * 8 + step).unwrap_or(u16::MAX)
-}
-
-/// The middle of a bucket, microseconds.
-pub fn bucket_middle(bucket: u16) -> u64 {
-    let (octave, step) = (u32::from(bucket / 8).min(OCTAVES), u64::from(bucket % 8));
-    let base = 1u64 << octave;
-    base + base * step / 8 + base / 16
-}
-
-/// How a tool fared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolStats {
-    pub tool: String,
-    pub calls: u64,
-    pub ok: u64,
-    pub failed: Vec<(Code, u64)>,
-    pub p50_us: u64,
-    pub p95_us: u64,
-}
-
-impl ToolStats {
-    /// Adds up measures of one tool.
-    pub fn of(tool: &str, measures: &[Measure]) -> Self {
-        let mut failed: Vec<(Code, u64)> = Vec::new();
-        let mut buckets = std::collections::BTreeMap::<u16, u64>::new();
-        let mut ok = 0;
-        for measure in measures {
-            ok += measure.ok;
-            for (code, n) in &measure.failed {
-                match failed.iter_mut().find(|(c, _)| c == code) {
-                    Some((_, sum)) => *sum += n,
-                    None => failed.push((*code, *n)),
-                }
-            }
-            for (bucket, n) in &measure.buckets {
-                *buckets.entry(*bucket).or_default() += n;
-            }
-        }
-        let calls = ok + failed.iter().map(|(_, n)| n).sum::<u64>();
-        Self {
-            tool: tool.to_owned(),
-            calls,
-            ok,
-            failed,
-            p50_us: percentile(&buckets, 50),
-            p95_us: percentile(&buckets, 95),
-        }
-    }
-}
-
-fn percentile(buckets: &std::collections::BTreeMap<u16, u64>, percent: u64) -> u64 {
-    let total: u64 = buckets.values().sum();
-    let rank = (total * percent).div_ceil(100).max(1);
-    let mut seen = 0;
-    for (bucket, n) in buckets {
-        seen += n;
-        if seen >= rank {
-            return bucket_middle(*bucket);
-        }
-    }
-    0
-}
-
 /// The call trees and what is counted of them. Writes are idempotent: a batch may come twice.
 #[async_trait]
 pub trait Trees: Send + Sync {
@@ -506,8 +424,13 @@ pub trait Trees: Send + Sync {
     async fn turns(&self, query: &TurnQuery) -> Result<Vec<TurnLine>, StoreDown>;
     /// Absolute values of this process life.
     async fn measure(&self, boot: &str, measures: &[Measure]) -> Result<(), StoreDown>;
+    /// What was counted since a time, of all lives, in any order.
+    async fn measures(&self, since_ms: u64) -> Result<Vec<Measure>, StoreDown>;
+
     /// Per tool since a time, adding the lives.
-    async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown>;
+    async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
+        Ok(ToolStats::all(&self.measures(since_ms).await?, StatsBy::Tool))
+    }
 }
 
 /// Everything that a store is.
@@ -522,6 +445,7 @@ pub struct Stores {
     pub schedules: Arc<dyn Schedules>,
     pub registry: Arc<dyn Registry>,
     pub artefacts: Arc<dyn Artefacts>,
+    pub audit: Arc<dyn Audit>,
 }
 
 impl Stores {
@@ -534,28 +458,3 @@ impl Stores {
 /// How long a lease lasts and how often it is renewed.
 pub const LEASE: Duration = Duration::from_secs(10);
 pub const RENEW: Duration = Duration::from_secs(3);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bucket_holds_its_durations_within_its_error() {
-        for us in [1u64, 9, 100, 1_234, 50_000, 7_654_321, 86_400_000_000] {
-            let middle = bucket_middle(bucket_of(us)) as f64;
-            let error = (middle - us as f64).abs() / us as f64;
-            assert!(us < 16 || error <= 0.063, "{us}: {error}");
-        }
-        assert!(bucket_middle(bucket_of(u64::MAX)) < bucket_middle(u16::MAX));
-    }
-
-    #[test]
-    fn lives_are_added_up() {
-        let one = Measure { tool: "t".into(), ok: 95, buckets: vec![(bucket_of(100), 95)], ..Measure::default() };
-        let two =
-            Measure { failed: vec![(Code::Timeout, 5)], buckets: vec![(bucket_of(9_000), 5)], ..Measure::default() };
-        let stats = ToolStats::of("t", &[one, two]);
-        assert_eq!((stats.calls, stats.ok), (100, 95));
-        assert!(stats.p50_us < 120 && stats.p95_us < 120);
-    }
-}

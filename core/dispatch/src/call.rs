@@ -5,6 +5,7 @@ mod host;
 mod own;
 mod parent;
 mod permit;
+mod stages;
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -12,8 +13,8 @@ use std::sync::{
 };
 
 use contract::{
-    Address, Call, CallId, CallPath, Caller, Code, Digest, Failure, Locale, Node, NodeKind, Outcome, Reply, SessionKey,
-    TurnId,
+    Address, Call, CallId, CallPath, Caller, Code, Digest, Failure, FileRef, Locale, Node, NodeKind, Outcome, Reply,
+    SessionKey, TurnId,
     records::{Change, ChangeError, Delivery, DeliveryState, End, Entry, Exact, ModelStep},
     seams::Fence,
 };
@@ -21,7 +22,7 @@ use policies::Need;
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
-use tools::{Permitted, RunCx, spec::EndpointSpec};
+use tools::{Permitted, RunCx, Stages, spec::EndpointSpec};
 
 pub(crate) use ended::Begun;
 use ended::{end_of, idempotency_key};
@@ -29,6 +30,7 @@ use host::TurnHost;
 use own::Own;
 pub(crate) use parent::Parent;
 use parent::said;
+pub(crate) use stages::Staged;
 
 use crate::{
     approval::{self, Asks, Waits},
@@ -60,6 +62,8 @@ pub(crate) struct TurnCx {
     pub address: Option<Address>,
     /// Where the caller is and can be asked: the same, but for a schedule.
     pub asked_at: Option<Address>,
+    /// What came with the message.
+    pub files: Arc<[FileRef]>,
     /// Of a schedule's run.
     pub standing: Option<Standing>,
     pub snapshot: Arc<Snapshot>,
@@ -138,12 +142,14 @@ enum Fit {
 
 impl TurnCx {
     /// Resolve, permit, read, coerce, validate. What ends here has its node already.
-    pub fn admit(&self, parent: Option<Parent<'_>>, planned: Planned) -> Admission {
+    pub fn admit(&self, parent: Option<Parent<'_>>, staged: Staged) -> Admission {
+        let Staged { planned, marks } = staged;
         let step = parent.filter(|parent| parent.is_step);
         let (planned, through) = if step.is_some() { bridge::unwrapped(planned) } else { (planned, None) };
         let Planned { call, unreadable } = planned;
         let mut node = self.node(&call, parent);
         node.marks.extend(through);
+        node.marks.extend(marks);
         if let Some(outcome) = self.journaled(&call, &mut node) {
             return Admission::Ended(Box::new(outcome));
         }
@@ -213,6 +219,9 @@ impl TurnCx {
         if self.cancel.is_cancelled() {
             return Err(not_started("stopped before it started"));
         }
+        if self.inner.tracer.audit.refuses() {
+            return Err(Failure::new(Code::Store, "it was not started: the audit trail cannot be written"));
+        }
         if path.depth() > (self.limits.call_depth + delegations) as usize {
             return Err(Failure::new(Code::LimitReached, "calls are nested too deep"));
         }
@@ -227,7 +236,7 @@ impl TurnCx {
         let Some(tool) = self.snapshot.tools.get(permit.tool()).cloned() else {
             return Err(Failure::unknown_tool(permit.tool(), &[]));
         };
-        let prepared = tool.prepare(args)?;
+        let prepared = tool.prepare(tool.with_files(args, &self.files)?)?;
         let mut permit = permit;
         if let Some(need) = permit.need(&prepared.args) {
             let args = Digest::of_json(&prepared.args);
@@ -254,6 +263,7 @@ impl TurnCx {
         node.spec = Some(tool.digest);
         node.args_digest = Some(digest);
         node.args = summary(permitted.args());
+        node.bodies = self.inner.payloads.begin(tool, permitted.args());
         // Nothing reads the key of a call that may be repeated and whose service is not sent it.
         let key = match tool.is_repeatable() && !tool.spec.honours_key() {
             true => String::new(),
@@ -364,6 +374,7 @@ impl TurnCx {
         if waits_for_others {
             self.waits.is_begun_anew(&path);
         }
+        let of = self.stages_of(permitted.tool(), &path);
         let mut begun = Begun::new(self, path, node, repeatable);
         let report = tools::run(
             permitted,
@@ -377,6 +388,7 @@ impl TurnCx {
                 resources: &self.inner.resources,
                 places: (!within_place && !waits_for_others).then_some(&self.places),
                 repeatable,
+                stages: of.as_ref().map(|of| Stages { chain: &self.inner.settings.stages, of }),
             },
         )
         .await;

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
@@ -35,6 +34,7 @@ use crate::{
     mend,
     model::Model,
     pairing::{self, NotPaired, Paired, Pairing, Pairings},
+    payloads::Payloads,
     planner::{Commands, Planner},
     probing,
     reason::{Reasoner, Spending, Spent},
@@ -42,28 +42,11 @@ use crate::{
     running::{Running, Told},
     schedule,
     session::{Mounts, Noting},
+    settings::Settings,
     snapshot::{Snapshot, ToolList},
     trace::{Flusher, TraceHealth, Tracer},
     watch::{LOOK_EVERY, TREE_DEADLINE, is_open},
 };
-
-/// What operators may set.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// How long running turns and deliveries have when the gateway leaves.
-    pub drain: Duration,
-    /// Most turns that run at once; the others wait in their lanes.
-    pub turns_at_once: usize,
-    /// A file for records of call trees that memory has no room for while the store is away, at most 64 MiB; of this
-    /// process alone. Without one they are counted and dropped.
-    pub spill: Option<PathBuf>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { drain: Duration::from_secs(60), turns_at_once: 4_096, spill: None }
-    }
-}
 
 /// What a gateway is made of.
 pub struct Options {
@@ -111,6 +94,7 @@ pub(crate) struct Inner {
     pub noting: Noting,
     pub indicators: Indicators,
     pub spending: Spending,
+    pub payloads: Payloads,
     /// A schedule was made or changed.
     pub schedules: Notify,
     pub resources: Resources,
@@ -147,7 +131,12 @@ impl Gateway {
     /// Opens a gateway over its stores; [`Gateway::start`] makes it take up work.
     pub fn open(options: Options) -> Self {
         let boot = TurnId::new().to_string();
-        let (tracer, flusher) = Tracer::new(options.stores.trees.clone(), boot, options.settings.spill.clone());
+        let (tracer, flusher) = Tracer::new(
+            options.stores.trees.clone(),
+            boot,
+            options.settings.spill.clone(),
+            options.settings.audit.clone().within(&options.stores.audit),
+        );
         let generation = options.snapshot.generation;
         let inner = Arc::new_cyclic(|weak| Inner {
             stores: options.stores,
@@ -170,6 +159,7 @@ impl Gateway {
             noting: Noting::default(),
             indicators: Indicators::default(),
             spending: Spending::default(),
+            payloads: Payloads::default(),
             schedules: Notify::new(),
             resources: Resources::default(),
             health: Health::default(),
@@ -368,6 +358,11 @@ impl Gateway {
 
     pub fn health(&self) -> Health {
         self.inner.health.clone()
+    }
+
+    /// What each stage that was added did since this process began, in the order of the chain.
+    pub fn stages(&self) -> Vec<tools::stages::Count> {
+        self.inner.settings.stages.counts()
     }
 
     pub fn trace_health(&self) -> TraceHealth {

@@ -134,6 +134,7 @@ fn call_context(
     cancel: CancellationToken,
 ) -> Arc<TurnCx> {
     let limits = snapshot.policies.limits(&caller);
+    let place = Place { caller: caller.clone(), session: SessionKey::of(&address) };
     Arc::new(TurnCx {
         inner: inner.clone(),
         id,
@@ -143,6 +144,7 @@ fn call_context(
         caller,
         address: None,
         asked_at: None,
+        files: Arc::new([]),
         standing: None,
         deadline: tokio::time::Instant::now() + limits.turn_timeout,
         usage: Mutex::default(),
@@ -153,7 +155,7 @@ fn call_context(
         snapshot,
         life: 0,
         cancel,
-        live: inner.tracer.begin(id),
+        live: inner.tracer.begin_at(id, place),
         plan: Vec::new(),
         journal: Vec::new(),
         posted: Vec::new(),
@@ -183,6 +185,8 @@ fn end_call_tree(cx: &TurnCx, mut root: Node, outcome: &Outcome, reply: Reply) {
     root.duration_us = Some(now_us().saturating_sub(root.started_us));
     root.state = outcome.state;
     root.code = outcome.result.as_ref().err().map(Failure::true_code);
+    let usage = *cx.usage.lock().unwrap_or_else(PoisonError::into_inner);
+    root.usage = (usage != contract::Usage::default()).then_some(usage);
     let session = root.place.as_ref().map_or(&cx.session, |place| &place.session);
     let line = line(&root, &cx.caller, session, cx.calls.load(std::sync::atomic::Ordering::Relaxed));
     cx.inner.tracer.ended(&cx.live, &Arc::new(root));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use contract::node::SUMMARY_MAX;
+use contract::node::{BODY_MAX, SUMMARY_MAX};
 use serde_json::Value;
 
 /// JSON in at most [`SUMMARY_MAX`] characters, values under telling names masked. Stops when it is full, so a large
@@ -13,6 +13,41 @@ pub fn summary(value: &Value) -> String {
         out.text.push('…');
     }
     out.text
+}
+
+/// The same of a whole body: JSON with values under telling names masked, cut to [`BODY_MAX`].
+pub fn whole(value: &Value) -> String {
+    let mut masked = value.clone();
+    mask(&mut masked, 0);
+    let text = serde_json::to_string_pretty(&masked).unwrap_or_default();
+    let mut end = text.len().min(BODY_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    match end < text.len() {
+        true => format!("{}\n… cut: {} bytes in all", &text[..end], text.len()),
+        false => text,
+    }
+}
+
+/// Deeper than arguments and results may be.
+const DEEPEST: u32 = 256;
+
+fn mask(value: &mut Value, depth: u32) {
+    match value {
+        _ if depth > DEEPEST => *value = Value::Null,
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                if is_secret(key) {
+                    *value = Value::String("***".to_owned());
+                } else {
+                    mask(value, depth + 1);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(item, depth + 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Whether a name tells that its value is secret.
@@ -87,5 +122,13 @@ mod tests {
     fn a_summary_is_short_and_hides_what_a_name_gives_away() {
         assert_eq!(summary(&json!({"city":"上海","API-Key":"sk_live"})), "{city: \"上海\", API-Key: ***}");
         assert_eq!(summary(&json!("x".repeat(1_000))).chars().count(), SUMMARY_MAX);
+    }
+    #[test]
+    fn a_whole_body_is_masked_by_name_and_bounded() {
+        let value = json!({"rows": [{"id": 1, "access_token": ["a", "b"]}]});
+        let text = whole(&value);
+        assert!(text.contains("\"id\": 1") && text.contains("\"***\"") && !text.contains("\"a\""), "{text}");
+        let text = whole(&json!("é".repeat(BODY_MAX)));
+        assert!(text.len() < BODY_MAX + 64 && text.ends_with("bytes in all"));
     }
 }

@@ -1,29 +1,33 @@
 //! Nodes on their way to the store and to whoever watches. Never fails a turn and never delays one: the queue is
 //! bounded, the flusher has its own deadline, what does not fit goes into a bounded file, then it is counted.
 
+mod counts;
 mod flusher;
-mod spill;
+pub(crate) mod spill;
 
 use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use contract::{
-    Code, Node, NodeKind, Reply, State, TurnEvent, TurnId, TurnStream,
-    records::{Measure, Trees, TurnLine, bucket_of},
+    Node, NodeKind, Place, Reply, State, TurnEvent, TurnId, TurnStream,
+    records::{Measure, Trees, TurnLine},
 };
 use futures_util::{StreamExt, stream};
 use tokio::sync::{broadcast, mpsc};
 use tokio_stream::wrappers::BroadcastStream;
 
+pub use counts::{BOUNDS_US, Counted, CountedCalls, CountedTool, Whose};
 pub use flusher::Flusher;
 use spill::Spill;
+
+use crate::audit::{AuditTo, Trail, Writer};
 
 const QUEUE: usize = 8_192;
 const WATCH_BUFFER: usize = 256;
@@ -34,8 +38,9 @@ pub struct Tracer {
     live: Mutex<HashMap<TurnId, Arc<LiveTurn>>>,
     dropped: AtomicU64,
     backlog: AtomicU64,
-    /// By tool and minute.
-    measures: Mutex<HashMap<String, HashMap<u64, Counted>>>,
+    counts: counts::Counts,
+    /// Where events of calls go.
+    pub audit: Arc<Trail>,
 }
 
 /// How tracing fares, for operators.
@@ -48,21 +53,14 @@ pub struct TraceHealth {
 }
 
 enum Trace {
-    End(Arc<Node>),
+    /// A call that ended now says whose it is; what is put right later does not.
+    End(Arc<Node>, Option<Arc<Whose>>),
     Turn(Box<TurnLine>),
-}
-
-#[derive(Default)]
-struct Counted {
-    ok: u64,
-    failed: HashMap<Code, u64>,
-    buckets: HashMap<u16, u64>,
-    changed: bool,
 }
 
 /// A turn that runs, or whose tree is not written yet.
 #[derive(Default)]
-pub struct LiveTurn(Mutex<Live>);
+pub struct LiveTurn(Mutex<Live>, OnceLock<Arc<Whose>>);
 
 #[derive(Default)]
 struct Live {
@@ -133,23 +131,32 @@ impl LiveTurn {
 
 impl Tracer {
     /// The tracer and its flusher, which is to be run by the gateway's owner of tasks.
-    pub fn new(trees: Arc<dyn Trees>, boot: String, spill: Option<PathBuf>) -> (Arc<Self>, Flusher) {
+    pub fn new(trees: Arc<dyn Trees>, boot: String, spill: Option<PathBuf>, audit: AuditTo) -> (Arc<Self>, Flusher) {
         let (queue, records) = mpsc::channel(QUEUE);
         let tracer = Arc::new(Self {
             queue,
             live: Mutex::default(),
             dropped: AtomicU64::new(0),
             backlog: AtomicU64::new(0),
-            measures: Mutex::default(),
+            counts: counts::Counts::default(),
+            audit: Arc::new(Trail::of(&audit)),
         });
+        let writer = Writer::new(&tracer.audit, &audit);
         let spill = spill.map(|path| Spill::new(path, spill::ROOM));
-        let flusher = Flusher::new(tracer.clone(), trees, boot, records, spill);
+        let flusher = Flusher::new(tracer.clone(), trees, boot, records, spill, writer);
         (tracer, flusher)
     }
 
     pub fn begin(&self, turn: TurnId) -> Arc<LiveTurn> {
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         live.entry(turn).or_default().clone()
+    }
+
+    /// The same for a turn whose calls are of this place.
+    pub fn begin_at(&self, turn: TurnId, place: Place) -> Arc<LiveTurn> {
+        let live = self.begin(turn);
+        live.1.get_or_init(|| Arc::new(Whose::new(place)));
+        live
     }
 
     /// Seen at once by whoever watches; written only if it runs for a while.
@@ -166,16 +173,17 @@ impl Tracer {
 
     pub fn ended(&self, live: &LiveTurn, node: &Arc<Node>) {
         live.put(node);
+        let whose = live.1.get().filter(|_| node.kind == NodeKind::Call);
         if node.kind == NodeKind::Call {
-            self.count(node);
+            self.counts.add(node, whose.map(|whose| &**whose));
         }
-        self.push(Trace::End(node.clone()));
+        self.push(Trace::End(node.clone(), whose.cloned()));
     }
 
     /// A node that is put right after its end, perhaps of an earlier life: not counted once more.
     pub fn ended_earlier(&self, live: &LiveTurn, node: &Arc<Node>) {
         live.put(node);
-        self.push(Trace::End(node.clone()));
+        self.push(Trace::End(node.clone(), None));
     }
 
     /// The turn's reply is stored.
@@ -214,56 +222,16 @@ impl Tracer {
         taken
     }
 
-    fn count(&self, node: &Node) {
-        if !node.names_a_tool() {
-            return;
-        }
-        let minute = node.started_us / 60_000_000;
-        let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
-        if !measures.contains_key(&node.tool) {
-            measures.insert(node.tool.clone(), HashMap::new());
-        }
-        let Some(minutes) = measures.get_mut(&node.tool) else { return };
-        let counted = minutes.entry(minute).or_default();
-        match node.code {
-            None => counted.ok += 1,
-            Some(code) => *counted.failed.entry(code).or_default() += 1,
-        }
-        *counted.buckets.entry(bucket_of(node.duration_us.unwrap_or(0))).or_default() += 1;
-        counted.changed = true;
-    }
-
-    /// Absolute values of what changed; minutes that are past are forgotten once they are written.
     fn measures(&self, minute_now: u64) -> Vec<Measure> {
-        let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = measures.iter_mut().flat_map(|(tool, minutes)| minutes.iter_mut().map(move |(m, c)| (tool, *m, c)));
-        let changed = all.filter(|(.., counted)| counted.changed).map(|(tool, minute, counted)| {
-            counted.changed = false;
-            Measure {
-                tool: tool.clone(),
-                minute,
-                ok: counted.ok,
-                failed: counted.failed.iter().map(|(code, n)| (*code, *n)).collect(),
-                buckets: counted.buckets.iter().map(|(bucket, n)| (*bucket, *n)).collect(),
-            }
-        });
-        let changed = changed.collect();
-        for minutes in measures.values_mut() {
-            minutes.retain(|minute, counted| counted.changed || *minute + 10 > minute_now);
-        }
-        measures.retain(|_, minutes| !minutes.is_empty());
-        changed
+        self.counts.changed(minute_now)
     }
-}
 
-impl Tracer {
     fn unwritten(&self, failed: &[Measure]) {
-        let mut measures = self.measures.lock().unwrap_or_else(PoisonError::into_inner);
-        for measure in failed {
-            let minutes = measures.get_mut(&measure.tool);
-            if let Some(counted) = minutes.and_then(|minutes| minutes.get_mut(&measure.minute)) {
-                counted.changed = true;
-            }
-        }
+        self.counts.unwritten(failed);
+    }
+
+    /// What was counted since the start.
+    pub fn counted(&self) -> Counted {
+        self.counts.since_the_start()
     }
 }

@@ -163,6 +163,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
     let may_ask = may_ask(&snapshot.policies) || may_ask(&inner.snapshot.load().policies);
     let address = &record.message.address;
     let waits = Waits::new(may_ask, approval::before(inner, record).await);
+    let place = Place { caller: caller.clone(), session: place_of(record) };
     Arc::new(TurnCx {
         inner: inner.clone(),
         id: record.id,
@@ -170,6 +171,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         here,
         asked_at: Some(standing.as_ref().map_or(address, |standing| &standing.from).clone()),
         address: Some(address.clone()),
+        files: record.message.files.clone().into(),
         deadline: Instant::now() + limits.turn_timeout,
         places: places(&limits),
         steps: Steps::of(&limits),
@@ -181,7 +183,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         snapshot,
         life: record.lives,
         cancel,
-        live: inner.tracer.begin(record.id),
+        live: inner.tracer.begin_at(record.id, place),
         plan: record.plan.iter().filter(|step| !steps::is_turns(step)).cloned().collect(),
         journal: record.journal.clone(),
         posted: record.deliveries.iter().map(|d| d.n).filter(|n| *n != 0).collect(),

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use contract::{
     TurnId,
-    records::{LANE_MAX, Stores},
+    records::{AUDIT_KEPT, LANE_MAX, Stores},
 };
 
 /// Lines of an answer when nobody says how many.
@@ -61,12 +61,14 @@ pub struct Keep {
     pub traces: Duration,
     /// What a silent session remembers.
     pub sessions: Duration,
+    /// Events of the audit trail.
+    pub audit: Duration,
 }
 
 impl Default for Keep {
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        Self { done: DAY, keys_per_account: 1_000_000, traces: 7 * DAY, sessions: 90 * DAY }
+        Self { done: DAY, keys_per_account: 1_000_000, traces: 7 * DAY, sessions: 90 * DAY, audit: AUDIT_KEPT }
     }
 }
 

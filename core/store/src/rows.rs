@@ -2,7 +2,8 @@
 //! hundred bytes. Types of their own, since the words of the contract may change and stored rows may not.
 
 use contract::{
-    CallId, CallPath, Code, Node, NodeKind, Place, SessionKey, State, StoreDown, TurnId, Usage, records::TurnLine,
+    Bodies, CallId, CallPath, Code, Node, NodeKind, Place, Platform, SessionKey, State, StoreDown, TurnId, Usage,
+    records::{Measure, TurnLine},
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,11 @@ struct NodeRow {
     /// Tokens of the prompt, those from a cache, tokens said, millionths of a currency.
     #[serde(default)]
     usage: Option<[u64; 4]>,
+    #[serde(default)]
+    result_digest: Option<Sixteen>,
+    /// What it was given, and what came of it.
+    #[serde(default)]
+    bodies: Option<[String; 2]>,
 }
 
 /// A node without its turn, which names the place where the row is kept.
@@ -69,6 +75,8 @@ pub fn pack_node(node: &Node) -> Result<Vec<u8>, StoreDown> {
         place: node.place.as_deref().map(pack).transpose()?,
         told: node.told.clone(),
         usage: node.usage.map(|usage| [usage.input, usage.cached, usage.output, usage.cost_micros]),
+        result_digest: node.result_digest.map(Sixteen),
+        bodies: node.bodies.as_deref().map(|bodies| [bodies.args.clone(), bodies.result.clone()]),
     })
 }
 
@@ -97,9 +105,26 @@ pub fn unpack_node(turn: TurnId, bytes: &[u8]) -> Result<Node, Unreadable> {
         marks: row.marks,
         place: place.map(Box::new),
         told: row.told,
+        result_digest: row.result_digest.map(|digest| digest.0),
+        bodies: row.bodies.map(|[args, result]| Box::new(Bodies { args, result })),
         usage: row.usage.map(|[input, cached, output, cost_micros]| Usage { input, cached, output, cost_micros }),
         ..Node::new(turn, CallId(row.call), kind, row.started_us)
     })
+}
+
+/// Names who counted a measure and for whom: a life, a platform, a tenant.
+pub fn measured_by(boot: &str, measure: &Measure) -> String {
+    match measure.platform {
+        Some(platform) => format!("{boot}/{platform}/{}", measure.tenant),
+        None => boot.to_owned(),
+    }
+}
+
+/// The platform and the tenant of such a name.
+pub fn counted_for(by: &str) -> (Option<Platform>, String) {
+    let mut words = by.splitn(3, '/').skip(1);
+    let platform = words.next().and_then(|platform| platform.parse().ok());
+    (platform, words.next().unwrap_or_default().to_owned())
 }
 
 #[derive(Serialize, Deserialize)]
@@ -230,11 +255,11 @@ mod tests {
         assert_eq!(unpack_node(node.turn, &row).unwrap(), node);
         let plain = Node { told: String::new(), usage: None, ..node };
         let mut before = pack_node(&plain).unwrap();
-        // An array of so many, without its last two: an empty text and nothing.
-        assert_eq!(before[before.len() - 2..], [0xa0, 0xc0]);
-        before.truncate(before.len() - 2);
+        // An array of so many, without its last four: an empty text and nothing, three times.
+        assert_eq!(before[before.len() - 4..], [0xa0, 0xc0, 0xc0, 0xc0]);
+        before.truncate(before.len() - 4);
         let fields = before.windows(3).position(|head| head[0] == 0xdc).expect("the row is an array");
-        before[fields + 2] -= 2;
+        before[fields + 2] -= 4;
         assert_eq!(unpack_node(plain.turn, &before).unwrap(), plain);
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use contract::{
     Node, StoreDown, TurnId,
-    records::{Measure, Stores, ToolStats, Trees, TurnLine, TurnQuery},
+    records::{Measure, Stores, Trees, TurnLine, TurnQuery},
 };
 
 /// These stores, with trees that go nowhere.
@@ -33,7 +33,7 @@ impl Trees for Nowhere {
         Ok(())
     }
 
-    async fn stats(&self, _since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
+    async fn measures(&self, _since_ms: u64) -> Result<Vec<Measure>, StoreDown> {
         Ok(Vec::new())
     }
 }

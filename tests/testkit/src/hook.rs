@@ -15,7 +15,7 @@ use contract::{
     Receipt, Reply, SessionKey, StoreDown, TurnId,
     records::{
         Admitted, ArtefactId, Artefacts, Change, ChangeError, Erased, Fact, Item, Kept, Measure, Owned, People, Person,
-        Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery, Sessions, Stores, ToolStats,
+        Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery, Sessions, Stores,
         Trees, TurnLine, TurnQuery, Turns, Visit,
     },
 };
@@ -154,7 +154,7 @@ fn is_told(words: &Mutex<Vec<&'static str>>, operation: &str) -> bool {
 
 /// Stores whose operations pass a hook.
 pub fn hooked(stores: Stores, hook: Arc<dyn Hook>) -> Stores {
-    let registry = stores.registry.clone();
+    let (registry, audit) = (stores.registry.clone(), stores.audit.clone());
     let hooked = Arc::new(Hooked { stores, hook });
     Stores {
         turns: hooked.clone(),
@@ -166,6 +166,7 @@ pub fn hooked(stores: Stores, hook: Arc<dyn Hook>) -> Stores {
         schedules: hooked.clone(),
         registry,
         artefacts: hooked,
+        audit,
     }
 }
 
@@ -351,8 +352,8 @@ impl Trees for Hooked {
         self.pass("tree write", self.stores.trees.measure(boot, measures)).await
     }
 
-    async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
-        self.pass("tree read", self.stores.trees.stats(since_ms)).await
+    async fn measures(&self, since_ms: u64) -> Result<Vec<Measure>, StoreDown> {
+        self.pass("tree read", self.stores.trees.measures(since_ms)).await
     }
 }
 

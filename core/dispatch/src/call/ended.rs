@@ -1,18 +1,21 @@
 //! How a call ended: its outcome, and what its node says of it.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
 use contract::{
-    CallPath, Code, Digest, Effect, Failure, Node, Outcome, State, TurnId,
+    CallPath, Code, Digest, Effect, Failure, Node, Outcome, State, TurnId, Usage,
     records::{End, Entry},
 };
 use serde_json::Value;
 
 use super::TurnCx;
-use crate::{summary::summary, turn::now_us};
+use crate::{
+    summary::{summary, whole},
+    turn::now_us,
+};
 
 /// A call under way. One that is dropped, because the call that made it was stopped or late, ends in its tree too.
 pub(crate) struct Begun<'a> {
@@ -35,6 +38,11 @@ impl<'a> Begun<'a> {
         node.queued_us = micros(report.queued);
         node.upstream_status = report.upstream_status;
         node.marks.extend(report.marks);
+        if report.cost_micros > 0 {
+            let usage = Usage { cost_micros: report.cost_micros, ..Usage::default() };
+            node.usage = Some(usage);
+            *self.cx.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
+        }
         if !report.request.is_empty() {
             report.request.for_operator().clone_into(&mut node.detail);
         }
@@ -98,7 +106,7 @@ fn log(node: &Node, failure: &Failure) {
 
 fn state_of(failure: &Failure, repeatable: bool) -> State {
     match failure.true_code() {
-        Code::Denied | Code::ApprovalUnavailable | Code::ApprovalRefused => State::Denied,
+        Code::Denied | Code::ApprovalUnavailable | Code::ApprovalRefused | Code::HookRefused => State::Denied,
         Code::NotStarted => State::NotStarted,
         _ if is_unknown(failure, repeatable) => State::Unknown,
         Code::Cancelled => State::Cancelled,
@@ -136,7 +144,11 @@ impl TurnCx {
             Ok(value) => {
                 node.state = State::Ok;
                 node.result = summary(value);
-                node.result_bytes = json_size(value);
+                let (bytes, digest) = size_and_digest(value);
+                (node.result_bytes, node.result_digest) = (bytes, Some(digest));
+                if let Some(bodies) = &mut node.bodies {
+                    bodies.result = whole(value);
+                }
             }
             Err(failure) => {
                 node.state = state_of(failure, repeatable);
@@ -152,7 +164,9 @@ impl TurnCx {
             }
         }
         let outcome = Self::outcome(path, &node, result, repeatable);
-        self.inner.tracer.ended(&self.live, &Arc::new(node));
+        let node = Arc::new(node);
+        self.inner.tracer.ended(&self.live, &node);
+        self.tell_stages(&node);
         outcome
     }
 
@@ -179,19 +193,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn json_size(value: &Value) -> u32 {
-    struct Count(u64);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Counting cannot fail; a value that does not serialize counts as nothing.
-    let _ = serde_json::to_writer(&mut count, value);
-    u32::try_from(count.0).unwrap_or(u32::MAX)
+fn size_and_digest(value: &Value) -> (u32, Digest) {
+    // What does not serialize counts as nothing.
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    (u32::try_from(json.len()).unwrap_or(u32::MAX), Digest::of(&json))
 }

@@ -20,6 +20,7 @@ use super::{
     QUEUE, Trace, Tracer,
     spill::{Record, Spill},
 };
+use crate::audit::Writer;
 
 const BATCH: usize = 128;
 /// Batches that are written side by side: a store that takes whatever waits makes one commit of them.
@@ -52,6 +53,7 @@ pub struct Flusher {
     /// What the file holds is of an earlier life, so it is written before what is new.
     earlier: bool,
     told: bool,
+    audit: Writer,
 }
 
 impl Flusher {
@@ -61,6 +63,7 @@ impl Flusher {
         boot: String,
         records: mpsc::Receiver<Trace>,
         spill: Option<Spill>,
+        audit: Writer,
     ) -> Self {
         Self {
             tracer,
@@ -77,6 +80,7 @@ impl Flusher {
             spill,
             earlier: false,
             told: false,
+            audit,
         }
     }
 
@@ -85,8 +89,10 @@ impl Flusher {
         let mut measured = Instant::now();
         let mut retry_at = Instant::now();
         self.take_over().await;
+        self.audit.start();
         loop {
             let stopping = self.gather(&stop).await;
+            self.audit.pass_on(stopping);
             self.spill_over().await;
             if Instant::now() >= retry_at || stopping {
                 self.flush(stopping).await;
@@ -114,6 +120,7 @@ impl Flusher {
         let nodes = self.backlog.drain(..).map(Record::Node);
         self.over.extend(nodes.chain(self.lines.drain(..).map(Record::Line)));
         self.spill_over().await;
+        self.audit.leave().await;
     }
 
     fn spilled(&self) -> u64 {
@@ -236,8 +243,12 @@ impl Flusher {
 
     fn take(&mut self, trace: Trace) {
         match trace {
-            Trace::End(node) => self.keep(node),
+            Trace::End(node, whose) => {
+                self.audit.ended(&node, whose);
+                self.keep(node);
+            }
             Trace::Turn(line) => {
+                self.audit.turn_ended(line.turn);
                 self.ended.push_back(line.turn);
                 while self.ended.len() > ENDED_MAX {
                     if let Some(turn) = self.ended.pop_front() {

@@ -8,7 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use contract::{Node, records::TurnLine};
+use contract::{
+    Node,
+    records::{AuditEvent, TurnLine},
+};
 use serde::{Deserialize, Serialize};
 
 /// Most bytes that the file takes.
@@ -18,6 +21,7 @@ pub const ROOM: u64 = 64 << 20;
 pub enum Record {
     Node(Arc<Node>),
     Line(TurnLine),
+    Event(AuditEvent),
 }
 
 #[derive(Serialize)]
@@ -25,6 +29,7 @@ pub enum Record {
 enum Written<'a> {
     Node(&'a Node),
     Line(&'a TurnLine),
+    Event(&'a AuditEvent),
 }
 
 #[derive(Deserialize)]
@@ -32,6 +37,7 @@ enum Written<'a> {
 enum Stored {
     Node(Box<Node>),
     Line(Box<TurnLine>),
+    Event(Box<AuditEvent>),
 }
 
 /// The file. It is there only while records wait in it.
@@ -51,6 +57,7 @@ pub struct Spill {
 pub struct Batch {
     pub nodes: Vec<Arc<Node>>,
     pub lines: Vec<TurnLine>,
+    pub events: Vec<AuditEvent>,
     /// Lines that are no records: a process died while it wrote them.
     pub broken: u64,
     bytes: u64,
@@ -58,7 +65,7 @@ pub struct Batch {
 
 impl Batch {
     fn count(&self) -> u64 {
-        (self.nodes.len() + self.lines.len()) as u64 + self.broken
+        (self.nodes.len() + self.lines.len() + self.events.len()) as u64 + self.broken
     }
 }
 
@@ -104,6 +111,7 @@ impl Spill {
             match record {
                 Record::Node(node) => serde_json::to_writer(&mut text, &Written::Node(node))?,
                 Record::Line(line) => serde_json::to_writer(&mut text, &Written::Line(line))?,
+                Record::Event(event) => serde_json::to_writer(&mut text, &Written::Event(event))?,
             }
             text.push(b'\n');
             if self.len + text.len() as u64 > self.room {
@@ -143,6 +151,7 @@ impl Spill {
             match serde_json::from_slice(&line) {
                 Ok(Stored::Node(node)) => batch.nodes.push(Arc::new(*node)),
                 Ok(Stored::Line(line)) => batch.lines.push(*line),
+                Ok(Stored::Event(event)) => batch.events.push(*event),
                 Err(_) => batch.broken += 1,
             }
             line.clear();
@@ -159,6 +168,11 @@ impl Spill {
 
     pub fn waiting(&self) -> u64 {
         self.waiting
+    }
+
+    /// Bytes that still find room.
+    pub fn left(&self) -> u64 {
+        self.room.saturating_sub(self.len)
     }
 
     /// Gives up what waits: it cannot be read.

@@ -136,6 +136,11 @@ impl Keys {
         [format!("{}:{{artefacts}}:index", self.0), format!("{}:{{artefacts}}:bytes", self.0)]
     }
 
+    /// A stream of the audit trail.
+    pub fn audit(&self, shard: u64) -> String {
+        format!("{}:audit:{shard}", self.0)
+    }
+
     /// Added tools, their versions, how often each was refreshed, and the generation of all.
     pub fn tools(&self) -> [String; 4] {
         ["tools", "versions", "refreshed", "generation"].map(|what| format!("{}:{{registry}}:{what}", self.0))

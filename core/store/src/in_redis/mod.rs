@@ -2,6 +2,7 @@
 
 mod approvals;
 mod artefacts;
+mod audit;
 mod cursors;
 mod keys;
 mod link;
@@ -91,7 +92,8 @@ pub async fn open(url: &str, options: Options) -> Result<Stores, OpenError> {
         approvals: store.clone(),
         schedules: store.clone(),
         registry: store.clone(),
-        artefacts: store,
+        artefacts: store.clone(),
+        audit: store,
     })
 }
 

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use contract::{
     Code, Node, State, StoreDown, TurnId,
-    records::{Measure, ScheduleId, ToolStats, Trees, TurnLine, TurnQuery},
+    records::{Measure, ScheduleId, Trees, TurnLine, TurnQuery},
 };
 use redis::{Pipeline, cmd};
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     now_ms,
-    rows::{SCHEDULED, has_failed, is_ended_call, pack_line, pack_node, unpack_node},
+    rows::{SCHEDULED, counted_for, has_failed, is_ended_call, measured_by, pack_line, pack_node, unpack_node},
 };
 
 /// Entries of an index, about.
@@ -55,12 +55,13 @@ impl Trees for Redis {
         let keep = seconds(self.options.keep.traces);
         for measure in measures {
             let key = self.keys.measure(&measure.tool, measure.minute);
-            pipe.cmd("HSET").arg(&key).arg(format!("{boot}:ok")).arg(measure.ok);
+            let by = measured_by(boot, measure);
+            pipe.cmd("HSET").arg(&key).arg(format!("{by}:ok")).arg(measure.ok);
             for (code, n) in &measure.failed {
-                pipe.arg(format!("{boot}:c:{code}")).arg(*n);
+                pipe.arg(format!("{by}:c:{code}")).arg(*n);
             }
             for (bucket, n) in &measure.buckets {
-                pipe.arg(format!("{boot}:b:{bucket}")).arg(*n);
+                pipe.arg(format!("{by}:b:{bucket}")).arg(*n);
             }
             pipe.ignore();
             pipe.cmd("EXPIRE").arg(key).arg(keep).ignore();
@@ -71,10 +72,10 @@ impl Trees for Redis {
         self.behind.pipe(&pipe).await
     }
 
-    async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
+    async fn measures(&self, since_ms: u64) -> Result<Vec<Measure>, StoreDown> {
         let since = since_ms.max(now_ms().saturating_sub(millis(self.options.keep.traces)));
         let minutes = self.measured_since(since).await?;
-        let mut tools = BTreeMap::<String, Vec<Measure>>::new();
+        let mut found = Vec::new();
         for minutes in minutes.chunks(CHUNK) {
             let mut pipe = redis::pipe();
             for (minute, tool) in minutes {
@@ -82,10 +83,10 @@ impl Trees for Redis {
             }
             let all: Vec<Vec<(String, u64)>> = self.behind.pipe(&pipe).await?;
             for ((minute, tool), fields) in minutes.iter().zip(all) {
-                tools.entry(tool.clone()).or_default().push(measure_of(*minute, &fields));
+                found.extend(measures_of(tool, *minute, &fields));
             }
         }
-        Ok(tools.iter().map(|(tool, measures)| ToolStats::of(tool, measures)).collect())
+        Ok(found)
     }
 }
 
@@ -106,22 +107,32 @@ impl Redis {
     }
 }
 
-/// The lives are added up by adding the fields.
-fn measure_of(minute: u64, fields: &[(String, u64)]) -> Measure {
-    let mut measure = Measure { minute, ..Measure::default() };
+/// One measure for each life, platform and tenant.
+fn measures_of(tool: &str, minute: u64, fields: &[(String, u64)]) -> Vec<Measure> {
+    let mut measures = BTreeMap::<&str, Measure>::new();
     for (name, n) in fields {
         let mut words = name.rsplitn(3, ':');
-        match (words.next(), words.next()) {
-            (Some("ok"), _) => measure.ok += n,
-            (Some(code), Some("c")) => {
+        let (last, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        // A tenant may have colons too, so only a count of successes ends with its word alone.
+        let by = match last {
+            "ok" => name.strip_suffix(":ok").unwrap_or_default(),
+            _ => words.next().unwrap_or_default(),
+        };
+        let measure = measures.entry(by).or_insert_with(|| {
+            let (platform, tenant) = counted_for(by);
+            Measure { tool: tool.to_owned(), minute, platform, tenant, ..Measure::default() }
+        });
+        match (last, kind) {
+            ("ok", _) => measure.ok += n,
+            (code, "c") => {
                 let code = Code::ALL.iter().find(|known| known.as_str() == code);
                 measure.failed.extend(code.map(|code| (*code, *n)));
             }
-            (Some(bucket), Some("b")) => measure.buckets.extend(bucket.parse().ok().map(|bucket| (bucket, *n))),
+            (bucket, "b") => measure.buckets.extend(bucket.parse().ok().map(|bucket| (bucket, *n))),
             _ => {}
         }
     }
-    measure
+    measures.into_values().collect()
 }
 
 fn millis(time: Duration) -> u64 {

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod artefacts;
+mod audit;
 mod cursors;
 mod people;
 mod schedules;
@@ -77,7 +78,8 @@ pub fn open(path: &str, options: Options) -> Result<Stores, OpenError> {
         approvals: store.clone(),
         schedules: store.clone(),
         registry: store.clone(),
-        artefacts: store,
+        artefacts: store.clone(),
+        audit: store,
     })
 }
 
@@ -119,11 +121,12 @@ fn connect_reader(path: &Path, options: &Options) -> Result<Connection, OpenErro
 }
 
 /// Tables that came later, each with the name of one of them: made where they are missing, whatever the version.
-const LATER: [(&str, &str); 4] = [
+const LATER: [(&str, &str); 5] = [
     ("sessions", include_str!("sessions.sql")),
     ("artefacts", include_str!("artefacts.sql")),
     ("schedules", include_str!("schedules.sql")),
     ("tools", include_str!("tools.sql")),
+    ("audit", include_str!("audit.sql")),
 ];
 
 fn make_tables(db: &Connection) -> Result<(), OpenError> {

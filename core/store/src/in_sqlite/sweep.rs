@@ -35,6 +35,8 @@ impl Sqlite {
         let minute = int(traces / 60_000);
         self.in_batches(move |db| forget_measures(db, minute)).await?;
         self.sweep_artefacts().await?;
+        let oldest = id_bytes(earliest(before(keep.audit)));
+        self.in_batches(move |db| super::audit::forget(db, oldest, BATCH)).await?;
         self.cap_keys(keep.keys_per_account).await
     }
 
@@ -58,6 +60,9 @@ impl Sqlite {
             return Ok(());
         }
         let most = i64::try_from(most).unwrap_or(i64::MAX);
+        if let Some(first) = self.threads.read(super::audit::first_to_keep).await? {
+            self.in_batches(move |db| super::audit::forget(db, first, BATCH)).await?;
+        }
         let surplus = self.threads.read(move |db| surplus_keys(db, most)).await?;
         let mut ids = surplus.into_iter();
         loop {

@@ -1,11 +1,11 @@
 //! Call trees, their indexes and measures in SQLite.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use contract::{
     Node, StoreDown, TurnId,
-    records::{Measure, ScheduleId, ToolStats, Trees, TurnLine, TurnQuery},
+    records::{Measure, ScheduleId, Trees, TurnLine, TurnQuery},
 };
 use rusqlite::{Connection, ToSql, params};
 
@@ -47,35 +47,33 @@ impl Trees for Sqlite {
     }
 
     async fn measure(&self, boot: &str, measures: &[Measure]) -> Result<(), StoreDown> {
-        let boot = boot.to_owned();
         let rows = measures
             .iter()
-            .map(|measure| Ok((int(measure.minute), measure.tool.clone(), pack(measure)?)))
+            .map(|measure| {
+                Ok((int(measure.minute), measure.tool.clone(), crate::rows::measured_by(boot, measure), pack(measure)?))
+            })
             .collect::<Result<Vec<_>, StoreDown>>()?;
         self.threads
             .write(move |db| {
                 let mut put = db.prepare_cached(
                     "INSERT OR REPLACE INTO measures (minute, tool, boot, measure) VALUES (?1, ?2, ?3, ?4)",
                 )?;
-                rows.iter().try_for_each(|(minute, tool, row)| put.execute(params![minute, tool, boot, row]).map(drop))
+                rows.iter()
+                    .try_for_each(|(minute, tool, by, row)| put.execute(params![minute, tool, by, row]).map(drop))
             })
             .await
     }
 
-    async fn stats(&self, since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
+    async fn measures(&self, since_ms: u64) -> Result<Vec<Measure>, StoreDown> {
         let since = int(since_ms / 60_000);
-        let rows: Vec<(String, Vec<u8>)> = self
+        let rows: Vec<Vec<u8>> = self
             .threads
             .read(move |db| {
-                let mut all = db.prepare_cached("SELECT tool, measure FROM measures WHERE minute >= ?1")?;
-                all.query_map([since], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+                let mut all = db.prepare_cached("SELECT measure FROM measures WHERE minute >= ?1")?;
+                all.query_map([since], |row| row.get(0))?.collect()
             })
             .await?;
-        let mut tools = BTreeMap::<String, Vec<Measure>>::new();
-        for (tool, row) in rows {
-            tools.entry(tool).or_default().extend(crate::readable(unpack("measure", &row)));
-        }
-        Ok(tools.iter().map(|(tool, measures)| ToolStats::of(tool, measures)).collect())
+        Ok(rows.iter().filter_map(|row| crate::readable(unpack("measure", row))).collect())
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod artefacts;
+mod audit;
 mod ground;
 mod make;
 mod memory;
@@ -94,6 +95,8 @@ facts! {
         a_result_is_read_where_it_was_kept_and_nowhere_else
         the_same_result_is_kept_once_and_larger_ones_than_allowed_not_at_all
         results_go_with_their_person;
+    audit:
+        an_event_is_kept_once_and_found_by_what_it_is_of;
     schedules:
         a_schedule_is_found_as_it_was_put
         of_two_who_change_a_schedule_one_is_late
@@ -119,5 +122,6 @@ facts! {
         turns_are_found_by_session_tool_failure_and_time
         turns_of_schedules_are_found_among_all_others
         a_batch_may_come_twice
-        measures_of_two_lives_are_added;
+        measures_of_two_lives_are_added
+        measures_say_for_whom_they_were_counted;
 }

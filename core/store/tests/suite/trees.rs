@@ -54,6 +54,8 @@ pub async fn every_field_of_a_node_is_kept(ground: Ground) {
         queued_us: u64::MAX,
         attempts: u32::MAX,
         args_digest: Some(Digest::of(b"args")),
+        result_digest: Some(contract::Digest::of(b"result")),
+        bodies: Some(Box::new(contract::Bodies { args: "{}".into(), result: "[]".into() })),
         args_bytes: u32::MAX,
         result_bytes: 1,
         args: "\u{0}\u{202e}".into(),
@@ -174,6 +176,7 @@ pub async fn measures_of_two_lives_are_added(ground: Ground) {
         ok,
         failed: failed.to_vec(),
         buckets: vec![(bucket_of(100), ok), (bucket_of(9_000), failed.iter().map(|(_, n)| n).sum())],
+        ..Measure::default()
     };
     stores.trees.measure("life 1", &[measure(10, now, &[])]).await.unwrap();
     stores.trees.measure("life 1", &[measure(90, now, &[(Code::Timeout, 2)])]).await.unwrap();
@@ -186,4 +189,28 @@ pub async fn measures_of_two_lives_are_added(ground: Ground) {
     assert_eq!(stats[1].failed, [(Code::Timeout, 3)]);
     assert!(stats[1].p50_us < 120 && stats[1].p95_us < 120);
     assert!(stores.trees.stats(u64::MAX).await.unwrap().is_empty());
+}
+
+pub async fn measures_say_for_whom_they_were_counted(ground: Ground) {
+    let stores = ground.open("a").await;
+    let minute = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 60;
+    let measure = |platform, tenant: &str, ok| Measure {
+        tool: "t".into(),
+        platform: Some(platform),
+        tenant: tenant.into(),
+        minute,
+        ok,
+        failed: vec![(Code::Timeout, 1)],
+        buckets: vec![(bucket_of(100), ok + 1)],
+    };
+    let all = [
+        measure(contract::Platform::Slack, "a:b:ok", 1),
+        measure(contract::Platform::Slack, "c/d", 2),
+        measure(contract::Platform::Telegram, "c/d", 3),
+    ];
+    stores.trees.measure("life 1", &all).await.unwrap();
+    stores.trees.measure("life 1", &all).await.unwrap();
+    let mut found = stores.trees.measures((minute - 1) * 60_000).await.unwrap();
+    found.sort_by_key(|measure| measure.ok);
+    assert_eq!(found, all);
 }

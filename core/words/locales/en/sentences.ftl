@@ -87,6 +87,7 @@ say-way-unknown = the platform did not say whether you may write there
 say-not-stored = the message could not be stored, so it was not sent
 say-file-gone = the file cannot be fetched from the chat any more
 say-not-journaled = it was not started: we could not write down that it starts
+say-not-audited = it was not started: the audit trail cannot be written
 say-not-remembered = what is remembered cannot be reached just now
 say-not-planned = it was not gone on with: we could not write down what comes next
 say-which = say which request: { $command } REFERENCE

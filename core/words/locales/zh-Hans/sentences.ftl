@@ -86,6 +86,7 @@ say-way-unknown = 平台没有说明您能否在那里发言
 say-not-stored = 消息无法保存，因此没有发送
 say-file-gone = 已经无法从聊天中取得这个文件
 say-not-journaled = 没有开始：我们无法记录它的开始
+say-not-audited = 没有开始：无法写入审计记录
 say-not-remembered = 现在无法读写记住的内容
 say-not-planned = 没有继续下去：我们无法记下接下来要做什么
 say-which = 请说明是哪一次请求：{ $command } 请求编号

@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use contract::{
     NodeKind, State, StoreDown,
-    records::{Measure, ToolStats, TurnQuery},
+    records::{Measure, TurnQuery},
 };
 
 use super::*;
@@ -38,7 +38,7 @@ impl Trees for Shelf {
     async fn measure(&self, _boot: &str, _measures: &[Measure]) -> Result<(), StoreDown> {
         Ok(())
     }
-    async fn stats(&self, _since_ms: u64) -> Result<Vec<ToolStats>, StoreDown> {
+    async fn measures(&self, _since_ms: u64) -> Result<Vec<Measure>, StoreDown> {
         Ok(Vec::new())
     }
 }
@@ -52,7 +52,7 @@ struct Scene {
 async fn scene(away: bool, spill: Option<PathBuf>) -> Scene {
     let shelf = Arc::new(Shelf::default());
     shelf.away.store(away, Ordering::Relaxed);
-    let (tracer, mut flusher) = Tracer::new(shelf.clone(), "boot".into(), spill);
+    let (tracer, mut flusher) = Tracer::new(shelf.clone(), "boot".into(), spill, crate::audit::AuditTo::default());
     flusher.take_over().await;
     Scene { shelf, tracer, flusher }
 }
@@ -62,7 +62,7 @@ impl Scene {
         let turn = TurnId::new();
         for n in from..to {
             let node = Node { state: State::Ok, ..Node::new(turn, CallId(n), NodeKind::Call, 1) };
-            self.flusher.take(Trace::End(Arc::new(node)));
+            self.flusher.take(Trace::End(Arc::new(node), None));
         }
         self.flusher.spill_over().await;
         self.flusher.flush(false).await;
