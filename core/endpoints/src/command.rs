@@ -27,6 +27,7 @@ use tools::{
 
 mod answer;
 mod argv;
+pub mod checkpoint;
 mod folder;
 mod host;
 #[cfg(target_os = "linux")]
@@ -38,6 +39,7 @@ mod run;
 
 use answer::Wants;
 use argv::Line;
+use checkpoint::Checkpoints;
 use folder::Folder;
 use host::Host;
 use plan::Plan;
@@ -47,6 +49,8 @@ use run::Run;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// What is passed on of our own environment, beside the search path.
 const PASSED_ON: &[&str] = &["LANG", "LC_ALL", "LC_CTYPE", "TZ"];
+/// The label of a tool whose folder is kept before each call.
+const WRITES: &str = "write_files";
 /// What a variable of the spec begins with that is read from ours.
 const FROM_ENV: &str = "env:";
 
@@ -55,6 +59,8 @@ const FROM_ENV: &str = "env:";
 pub struct Commands {
     /// The program that has the subcommand `confine`.
     launcher: Option<PathBuf>,
+    /// Where checkpoints of folders are kept.
+    checkpoints: Option<Checkpoints>,
     host: OnceLock<Host>,
     running: TaskTracker,
     count: AtomicU64,
@@ -64,6 +70,12 @@ impl Commands {
     /// With the program that confines: our own.
     pub fn new(launcher: PathBuf) -> Self {
         Self { launcher: Some(launcher), ..Self::default() }
+    }
+
+    /// With a place where checkpoints are kept.
+    #[must_use]
+    pub fn checkpoints(self, checkpoints: Option<Checkpoints>) -> Self {
+        Self { checkpoints, ..self }
     }
 
     /// What this host confines with, in words; nothing without a launcher. Not for a runtime's thread.
@@ -114,6 +126,8 @@ pub(crate) struct Command {
     command: Arc<CommandSpec>,
     line: Line,
     wants: Wants,
+    /// The folder that is kept before the program works in it.
+    keeps: Option<PathBuf>,
 }
 
 impl Command {
@@ -124,6 +138,7 @@ impl Command {
             command: Arc::new(command.clone()),
             line: Line::build(spec, &command.argv, command.stdin.as_deref())?,
             wants: Wants::of(spec.returns.as_ref()),
+            keeps: keeps(spec, command),
         })
     }
 
@@ -140,6 +155,7 @@ impl Command {
         cx.notes.request(Private::new(answer::shown(&argv)));
         let Ready { run, scratch, confined } = self.ready(argv, stdin).await?;
         cx.notes.mark(confined);
+        self.checkpoint(cx).await?;
         cx.notes.effect(Effect::Unknown);
         let (stop, (tell, told)) = (CancellationToken::new(), oneshot::channel());
         // Dropped with the call: the task then ends the program and sees to what it left.
@@ -151,6 +167,18 @@ impl Command {
         });
         let ended = told.await.map_err(|_| self.unavailable("the gateway is stopping"))?;
         answer::read(&self.name, ended, self.wants)
+    }
+
+    /// Keeps how the folder is. Without that nothing is changed in it.
+    async fn checkpoint(&self, cx: &Cx<'_>) -> Result<(), ToolFailure> {
+        let Some(folder) = &self.keeps else { return Ok(()) };
+        let nowhere = "there is no place for checkpoints: set the environment variable STATE_DIRECTORY";
+        let checkpoints = self.commands.checkpoints.as_ref().ok_or_else(|| self.unavailable(nowhere))?;
+        let taken = checkpoints.take(folder, &format!("{} in turn {}", self.name, cx.turn)).await;
+        let taken =
+            taken.map_err(|why| self.unavailable(format!("no checkpoint of its folder can be taken: {why}")))?;
+        cx.notes.mark(format!("checkpoint {}", taken.id));
+        Ok(())
     }
 
     /// What it needs of the host, made ready on a thread that may wait.
@@ -167,6 +195,13 @@ impl Endpoint for Command {
         let none = Map::new();
         self.run(call.args().as_object().unwrap_or(&none), cx).await.map(Output::Done)
     }
+}
+
+/// A tool that says that it writes files has its folder kept, unless its owner does not want that.
+fn keeps(spec: &Spec, command: &CommandSpec) -> Option<PathBuf> {
+    let writes = spec.permissions.iter().any(|label| &**label == WRITES);
+    let folder = command.folder.as_ref().filter(|_| writes && command.checkpoint)?;
+    Some(PathBuf::from(folder))
 }
 
 /// A call that can begin.

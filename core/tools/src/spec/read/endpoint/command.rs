@@ -8,7 +8,7 @@ use super::super::super::{
     types::{CommandSpec, Granted, Sandbox},
 };
 
-const COMMAND: &[&str] = &["type", "argv", "stdin", "env", "folder", "sandbox"];
+const COMMAND: &[&str] = &["type", "argv", "stdin", "env", "folder", "checkpoint", "sandbox"];
 const SANDBOX: &[&str] = &["network", "read", "write", "cpu", "memory", "file_size", "disk", "processes"];
 /// Most elements of `argv`.
 const ARGV_MAX: usize = 256;
@@ -32,7 +32,8 @@ pub fn command(node: &Node, found: &mut Diagnosis) -> Option<CommandSpec> {
         Some(node) => sandbox(node, found)?,
         None => Sandbox::default(),
     };
-    Some(CommandSpec { argv, stdin: fields.text("stdin", found), env, folder, sandbox })
+    let checkpoint = fields.flag("checkpoint", found).unwrap_or(true);
+    Some(CommandSpec { argv, stdin: fields.text("stdin", found), env, folder, checkpoint, sandbox })
 }
 
 fn argv_is_fit(argv: &[String], at: &Node, found: &mut Diagnosis) {
