@@ -246,6 +246,7 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::ApprovalRefused
         | Code::ApprovalExpired
         | Code::ApprovalUnavailable
+        | Code::HookRefused
         | Code::LimitReached
         | Code::ScheduleDenied => StatusCode::FORBIDDEN,
         Code::ClientUnknown => StatusCode::UNAUTHORIZED,
@@ -257,6 +258,7 @@ pub fn status_of(code: Code) -> StatusCode {
         | Code::UpstreamUnreachable
         | Code::UpstreamBroken
         | Code::ReturnsInvalid
+        | Code::HookWithheld
         | Code::StepFailed
         | Code::ModelOverflow
         | Code::DeliveryRefused => StatusCode::BAD_GATEWAY,

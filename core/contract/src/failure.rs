@@ -71,6 +71,7 @@ codes! {
     ApprovalRefused "approval.refused" Permission "a person refused the call";
     ApprovalExpired "approval.expired" Permission "nobody answered in time";
     ApprovalUnavailable "approval.unavailable" Permission "the call needs an approval that cannot be had here";
+    HookRefused "hook.refused" Permission "a hook refused the call, or could not be asked";
     LimitReached "limit.reached" Permission "a limit of calls or depth set by policy was reached";
     ScheduleDenied "schedule.denied" Permission "the owner of a schedule lost a right to it: in their own place, or where its answers go";
     ClientUnknown "client.unknown" Permission "the HTTP client showed no valid token";
@@ -83,6 +84,7 @@ codes! {
     BreakerOpen "breaker.open" Execution "the service failed repeatedly and is left alone for a while";
     Busy "busy" Execution "too many calls or messages wait already";
     ReturnsInvalid "returns.invalid" Execution "the answer is not what the tool declares";
+    HookWithheld "hook.withheld" Execution "the tool answered, and a hook that has to look at the answer did not let it pass";
     OutcomeUnknown "outcome.unknown" Execution "it is not known whether the call took effect";
     Cancelled "cancelled" Execution "somebody stopped it";
     NotStarted "not_started" Execution "an earlier call failed or the turn ended first";

@@ -131,9 +131,11 @@ fn default_hint(failure: &Failure) -> &'static str {
         | Code::ApprovalRefused
         | Code::ApprovalExpired
         | Code::ApprovalUnavailable
+        | Code::HookRefused
         | Code::ScheduleDenied
         | Code::ClientUnknown => "an operator can say more",
         Code::ReturnsInvalid
+        | Code::HookWithheld
         | Code::StepFailed
         | Code::ModelUnavailable
         | Code::DeliveryRefused

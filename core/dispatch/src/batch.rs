@@ -12,7 +12,7 @@ use policies::ExecutionMode;
 use crate::{
     approval,
     artefacts::{self, Reading},
-    call::{Admission, Parent, Ready, TurnCx, not_started},
+    call::{Admission, Parent, Ready, Staged, TurnCx, not_started},
     delegate::{self, Delegated},
     planner::Planned,
 };
@@ -26,47 +26,70 @@ pub(crate) async fn run(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: V
 }
 
 async fn parallel(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<Planned>) -> Vec<Outcome> {
-    let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(planned.len());
-    let (mut ready, mut asks, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut outcomes: Vec<Option<Outcome>> = planned.iter().map(|_| None).collect();
     // Whoever made the calls waits for them.
     let _resting = called_by(parent).map(|call| cx.waits.rest(call));
-    for (n, planned) in planned.into_iter().enumerate() {
-        match cx.admit(parent, planned) {
-            Admission::Ended(outcome) => outcomes.push(Some(*outcome)),
-            Admission::Ready(call) => {
-                outcomes.push(None);
-                ready.push((n, call));
-            }
-            Admission::Asks(call) => {
-                outcomes.push(None);
-                asks.push((n, call));
-            }
-            Admission::Delegates(task) => {
-                outcomes.push(None);
-                tasks.push((n, Own::Task(task)));
-            }
-            Admission::Reads(reading) => {
-                outcomes.push(None);
-                tasks.push((n, Own::Reading(reading)));
-            }
-        }
-    }
-    let journaled = start(cx, ready.iter().map(|(_, call)| &**call)).await;
-    let at_once = cx.limits.concurrent_calls.max(1) as usize;
-    let runs = ready.into_iter().map(|(n, call)| {
-        let journaled = &journaled;
-        async move { (n, run_or_refuse(cx, *call, journaled).await) }
-    });
-    let running = stream::iter(runs).buffer_unordered(at_once);
-    // What waits for people holds nobody's place, and what a task calls has places of its own.
-    let waiting = asked(cx, parent, asks);
-    let tasks = tasks.into_iter().map(|(n, task)| async move { (n, task.run(cx).await) });
-    let tasks = stream::iter(tasks).buffer_unordered(at_once);
-    let mut ending = pin!(stream::select(stream::select(running, tasks), waiting));
+    let (at_once, staged) = cx.apart(parent, planned);
+    let at_once = group(cx, parent, at_once);
+    let mut ending = match staged.is_empty() {
+        true => at_once.boxed(),
+        false => stream::select(at_once, behind_stages(cx, parent, staged)).boxed(),
+    };
     while let Some((n, outcome)) = ending.next().await {
         outcomes[n] = Some(outcome);
     }
     outcomes.into_iter().map(|o| o.expect("every admitted call is run to its outcome")).collect()
+}
+
+/// Calls that stages are asked about first: all of them, then they go on together. The others do not wait for them.
+fn behind_stages<'a>(
+    cx: &'a Arc<TurnCx>,
+    parent: Option<Parent<'a>>,
+    calls: Vec<(usize, Staged)>,
+) -> impl Stream<Item = (usize, Outcome)> + use<'a> {
+    let asking = async move {
+        // Asking is work: until it is done the turn is not parked.
+        let _working = cx.waits.work();
+        let at_once = cx.limits.concurrent_calls.max(1) as usize;
+        let asked = calls.into_iter().map(|(n, call)| async move { (n, cx.staged(parent, call).await) });
+        let asked: Vec<_> = stream::iter(asked).buffered(at_once).collect().await;
+        group(cx, parent, asked)
+    };
+    stream::once(asking).flatten()
+}
+
+/// The outcomes of calls that are admitted in order and start with one write, as they end.
+fn group<'a>(
+    cx: &'a Arc<TurnCx>,
+    parent: Option<Parent<'a>>,
+    calls: Vec<(usize, Staged)>,
+) -> impl Stream<Item = (usize, Outcome)> + use<'a> {
+    let starting = async move {
+        let _working = cx.waits.work();
+        let (mut ended, mut ready, mut asks, mut tasks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (n, call) in calls {
+            match cx.admit(parent, call) {
+                Admission::Ended(outcome) => ended.push((n, *outcome)),
+                Admission::Ready(call) => ready.push((n, call)),
+                Admission::Asks(call) => asks.push((n, call)),
+                Admission::Delegates(task) => tasks.push((n, Own::Task(task))),
+                Admission::Reads(reading) => tasks.push((n, Own::Reading(reading))),
+            }
+        }
+        let journaled = Arc::new(start(cx, ready.iter().map(|(_, call)| &**call)).await);
+        let at_once = cx.limits.concurrent_calls.max(1) as usize;
+        let runs = ready.into_iter().map(move |(n, call)| {
+            let journaled = journaled.clone();
+            async move { (n, run_or_refuse(cx, *call, &journaled).await) }
+        });
+        let running = stream::iter(runs).buffer_unordered(at_once);
+        // What waits for people holds nobody's place, and what a task calls has places of its own.
+        let waiting = asked(cx, parent, asks);
+        let tasks = tasks.into_iter().map(move |(n, task)| async move { (n, task.run(cx).await) });
+        let tasks = stream::iter(tasks).buffer_unordered(at_once);
+        stream::iter(ended).chain(stream::select(stream::select(running, tasks), waiting))
+    };
+    stream::once(starting).flatten()
 }
 
 /// A call of the loop itself that takes its time.
@@ -93,7 +116,8 @@ async fn sequential(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<P
         if failed {
             planned.unreadable = Some(not_started("an earlier call failed"));
         }
-        let outcome = match cx.admit(parent, planned) {
+        let call = cx.staged(parent, cx.unwrapped(parent, planned.into())).await;
+        let outcome = match cx.admit(parent, call) {
             Admission::Ended(outcome) => *outcome,
             Admission::Ready(call) => {
                 let journaled = start(cx, std::iter::once(&*call)).await;

@@ -164,7 +164,7 @@ fn label(node: &Node, with_bodies: bool) -> String {
     if let Some(code) = shown_code(node, with_bodies) {
         text.push_str(&format!(" [{code}]"));
     }
-    if let Some(usage) = &node.usage {
+    if let Some(usage) = node.usage.as_ref().filter(|usage| has_tokens(usage)) {
         text.push_str(&format!("  {}", tokens(usage)));
     }
     if let Some(us) = node.duration_us {
@@ -174,6 +174,11 @@ fn label(node: &Node, with_bodies: bool) -> String {
         text.push_str(&format!("  {} attempts", node.attempts));
     }
     text
+}
+
+/// A tool may cost something and read and say nothing.
+pub fn has_tokens(usage: &Usage) -> bool {
+    usage.input > 0 || usage.output > 0
 }
 
 /// `812 → 55 tokens`: those of the prompt, and those of what was said.

@@ -8,6 +8,7 @@ approval-two = { $need } people have to agree.
 approval-so-far = Agreed so far: { $names }.
 approval-until = Until { $until } · `{ $id }`
 approval-waits = 🔐 `{ $tool }` waits until somebody approves it (`{ $id }`). You are told here what becomes of it.
+job-waits = ⏳ `{ $tool }` is still at work. You are told here when it is done.
 approval-waits-for-you = 🔐 `{ $tool }` waits until you confirm it (`{ $id }`).
 approval-open = 🔐 `{ $tool }` waits for an answer
 approval-allowed = ✅ `{ $tool }` was allowed by { $who } at { $at }

@@ -8,6 +8,7 @@ approval-two = 需要 { $need } 人同意。
 approval-so-far = 已同意：{ $names }。
 approval-until = 有效至 { $until } · `{ $id }`
 approval-waits = 🔐 `{ $tool }` 正在等待批准（`{ $id }`）。结果会在这里告诉您。
+job-waits = ⏳ `{ $tool }` 还在处理中。完成后会在这里告诉您。
 approval-waits-for-you = 🔐 `{ $tool }` 正在等待您的确认（`{ $id }`）。
 approval-open = 🔐 `{ $tool }` 正在等待答复
 approval-allowed = ✅ `{ $tool }` 已由 { $who } 于 { $at } 允许

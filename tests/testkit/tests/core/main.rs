@@ -26,5 +26,6 @@ mod scene;
 mod schedules;
 mod sessions;
 mod signs;
+mod stages;
 mod turns;
 mod untrusted;
