@@ -17,6 +17,11 @@ const LARGEST: u64 = 25 * 1024 * 1024;
 const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
 const VIEW_CHANNEL: u64 = 1 << 10;
 const SEND_MESSAGES: u64 = 1 << 11;
+const MANAGE_THREADS: u64 = 1 << 34;
+const SEND_IN_THREADS: u64 = 1 << 38;
+/// Kinds of channels that are threads; who is in the last kind is invited.
+const THREADS: std::ops::RangeInclusive<u64> = 10..=12;
+const PRIVATE_THREAD: u64 = 12;
 const ADMINISTRATOR: u64 = 1 << 3;
 const DIRECT: u64 = 1;
 
@@ -46,15 +51,15 @@ impl Source for Discord {
 
     /// The member's roles and the one that all of the guild have; none for who is not in it, or may not write there.
     async fn roles(&self, who: &Caller) -> Result<Vec<String>, DeliveryError> {
-        let (channel, user) = (&who.conversation, &who.sender.id);
-        if !is_id(channel) || !is_id(user) {
+        let user = &who.sender.id;
+        if !is_id(user) {
             return Ok(Vec::new());
         }
-        let Some(place) = self.look_up(&format!("/channels/{channel}")).await? else { return Ok(Vec::new()) };
+        let Some((place, thread)) = self.place_of(who).await? else { return Ok(Vec::new()) };
         let Some(guild) = text(&place, "guild_id").map(str::to_owned) else {
             let is_theirs = place["recipients"].as_array().is_some_and(|all| all.iter().any(|r| r["id"] == **user));
             let is_direct = place["type"].as_u64() == Some(DIRECT);
-            return Ok(if is_direct && is_theirs { vec![user.clone()] } else { Vec::new() });
+            return Ok(if is_direct && is_theirs && thread.is_none() { vec![user.clone()] } else { Vec::new() });
         };
         let Some(member) = self.look_up(&format!("/guilds/{guild}/members/{user}")).await? else {
             return Ok(Vec::new());
@@ -67,8 +72,20 @@ impl Source for Discord {
             .collect();
         roles.push(guild.clone());
         let Some(of_guild) = self.look_up(&format!("/guilds/{guild}")).await? else { return Ok(Vec::new()) };
-        let may_write = text(&of_guild, "owner_id") == Some(user) || permissions(&of_guild, &place, &roles, user);
+        let granted = match text(&of_guild, "owner_id") == Some(user) {
+            true => u64::MAX,
+            false => permissions(&of_guild, &place, &roles, user),
+        };
+        let may_write = match &thread {
+            Some(thread) => self.may_write_in(thread, granted, user).await?,
+            None => has(granted, VIEW_CHANNEL | SEND_MESSAGES),
+        };
         Ok(if may_write { roles } else { Vec::new() })
+    }
+
+    /// Who is there may write there.
+    async fn roles_to_write(&self, who: &Caller) -> Result<Vec<String>, DeliveryError> {
+        self.roles(who).await
     }
 }
 
@@ -90,6 +107,46 @@ impl Discord {
         self.may_fetch(&fresh).then_some(fresh)
     }
 
+    /// The channel that rights are said of, and the thread in it; nothing for a thread of another channel, which would be
+    /// written to all the same.
+    async fn place_of(&self, who: &Caller) -> Result<Option<(Value, Option<Value>)>, DeliveryError> {
+        let Some(named) = self.channel(&who.conversation).await? else { return Ok(None) };
+        let is_thread = |channel: &Value| channel["type"].as_u64().is_some_and(|kind| THREADS.contains(&kind));
+        match &who.thread {
+            Some(thread) if *thread != who.conversation => {
+                let thread = self.channel(thread).await?;
+                let is_here = |thread: &Value| text(thread, "parent_id") == Some(&*who.conversation);
+                let thread = thread.filter(|thread| is_thread(thread) && is_here(thread));
+                Ok(thread.map(|thread| (named, Some(thread))))
+            }
+            // A thread that goes by its own name has its channel's rights.
+            _ if is_thread(&named) => {
+                let parent = text(&named, "parent_id").unwrap_or_default().to_owned();
+                Ok(self.channel(&parent).await?.map(|parent| (parent, Some(named))))
+            }
+            _ => Ok(Some((named, None))),
+        }
+    }
+
+    async fn channel(&self, id: &str) -> Result<Option<Value>, DeliveryError> {
+        if is_id(id) { self.look_up(&format!("/channels/{id}")).await } else { Ok(None) }
+    }
+
+    /// With what is granted in its channel.
+    async fn may_write_in(&self, thread: &Value, granted: u64, user: &str) -> Result<bool, DeliveryError> {
+        if !has(granted, VIEW_CHANNEL | SEND_IN_THREADS) {
+            return Ok(false);
+        }
+        if has(granted, MANAGE_THREADS) {
+            return Ok(true);
+        }
+        if thread["thread_metadata"]["locked"] == true {
+            return Ok(false);
+        }
+        let (Some(id), Some(PRIVATE_THREAD)) = (text(thread, "id"), thread["type"].as_u64()) else { return Ok(true) };
+        Ok(self.look_up(&format!("/channels/{id}/thread-members/{user}")).await?.is_some())
+    }
+
     /// What is asked for, or nothing where it is not, or not for us.
     async fn look_up(&self, path: &str) -> Result<Option<Value>, DeliveryError> {
         match self.rest.get(path).await {
@@ -101,14 +158,18 @@ impl Discord {
     }
 }
 
-/// Whether somebody with these roles sees a channel and may write in it.
-fn permissions(guild: &Value, channel: &Value, roles: &[String], user: &str) -> bool {
+fn has(granted: u64, all: u64) -> bool {
+    granted & all == all
+}
+
+/// What somebody with these roles may do in a channel.
+fn permissions(guild: &Value, channel: &Value, roles: &[String], user: &str) -> u64 {
     let bits = |value: &Value| value.as_str().and_then(|bits| bits.parse::<u64>().ok()).unwrap_or(0);
     let of_guild = guild["roles"].as_array().into_iter().flatten();
     let held = of_guild.filter(|role| text(role, "id").is_some_and(|id| roles.iter().any(|r| r == id)));
     let mut granted = held.fold(0, |granted, role| granted | bits(&role["permissions"]));
     if granted & ADMINISTRATOR != 0 {
-        return true;
+        return u64::MAX;
     }
     let everyone = text(guild, "id").unwrap_or_default();
     let overwrites: Vec<&Value> = channel["permission_overwrites"].as_array().into_iter().flatten().collect();
@@ -123,7 +184,7 @@ fn permissions(guild: &Value, channel: &Value, roles: &[String], user: &str) -> 
         granted &= !some().fold(0, |denied, overwrite| denied | bits(&overwrite["deny"]));
         granted |= some().fold(0, |allowed, overwrite| allowed | bits(&overwrite["allow"]));
     }
-    granted & VIEW_CHANNEL != 0 && granted & SEND_MESSAGES != 0
+    granted
 }
 
 fn is_id(text: &str) -> bool {
@@ -165,7 +226,7 @@ mod tests {
         let closed = json!({"permission_overwrites": [{"id": "3", "deny": "1024", "allow": "0"}, {"id": "5", "allow": "1024", "deny": "0"}]});
         let may = |channel: &Value, roles: &[&str]| {
             let roles: Vec<String> = roles.iter().map(|role| (*role).to_owned()).collect();
-            permissions(&guild, channel, &roles, "9")
+            has(permissions(&guild, channel, &roles, "9"), VIEW_CHANNEL | SEND_MESSAGES)
         };
         assert!(may(&open, &["3"]) && !may(&closed, &["3"]) && may(&closed, &["3", "5"]) && may(&closed, &["3", "4"]));
     }

@@ -13,21 +13,24 @@ use crate::{
 };
 
 /// Scopes of the bot token, and what each is for. The first are needed for any answer.
-const SCOPES: [(&str, &str, bool); 14] = [
+const SCOPES: [(&str, &str, bool); 17] = [
     ("chat:write", "sending messages", true),
     ("app_mentions:read", "hearing mentions in channels", true),
     ("im:history", "hearing direct messages", true),
     ("channels:history", "hearing what is said in threads of public channels", false),
     ("groups:history", "hearing private channels", false),
     ("mpim:history", "hearing direct messages among several people", false),
-    ("im:read", "telling direct messages from channels", false),
+    ("im:read", "telling direct messages from channels, and schedules there", false),
     ("im:write", "writing to people first", false),
     ("commands", "slash commands", false),
     ("files:read", "reading files that people send", false),
     ("files:write", "sending files", false),
     ("reactions:read", "hearing reactions", false),
     ("reactions:write", "marking a message that waits", false),
-    ("users:read", "people's names and languages", false),
+    ("users:read", "people's names and languages, and schedules", false),
+    ("channels:read", "schedules in public channels", false),
+    ("groups:read", "schedules in private channels", false),
+    ("mpim:read", "schedules in direct messages among several people", false),
 ];
 
 pub(crate) async fn missing(slack: &Slack) -> Vec<Missing> {

@@ -15,6 +15,10 @@ use crate::{
 
 /// No file is read beyond this.
 const LARGEST: u64 = 100 * 1024 * 1024;
+/// Members of a conversation are looked through so many thousands at a time.
+const PAGES: usize = 20;
+/// What Slack calls somebody who is not there, or not for us.
+const NOBODY: [&str; 2] = ["user_not_found", "user_not_visible"];
 
 #[async_trait::async_trait]
 impl Source for Slack {
@@ -45,13 +49,44 @@ impl Source for Slack {
         }
     }
 
-    /// Slack has no roles.
-    async fn roles(&self, _who: &Caller) -> Result<Vec<String>, DeliveryError> {
-        Ok(Vec::new())
+    /// Slack has no roles: `member` for who is in the conversation. Who may write in it Slack does not say.
+    async fn roles(&self, who: &Caller) -> Result<Vec<String>, DeliveryError> {
+        let is_there = self.is_active(&who.sender.id).await? && self.is_in(&who.conversation, &who.sender.id).await?;
+        Ok(if is_there { vec!["member".to_owned()] } else { Vec::new() })
     }
 }
 
 impl Slack {
+    /// Whether that is somebody whose account has not been taken away.
+    async fn is_active(&self, user: &str) -> Result<bool, DeliveryError> {
+        match self.api.ask("users.info", &[("user", user)]).await {
+            Ok(answer) => Ok(answer["user"]["id"] == user && answer["user"]["deleted"] != true),
+            Err(Problem::Refused { code, .. }) if NOBODY.contains(&&*code) => Ok(false),
+            Err(problem) => Err(not_told(problem)),
+        }
+    }
+
+    async fn is_in(&self, channel: &str, user: &str) -> Result<bool, DeliveryError> {
+        let mut cursor = String::new();
+        for _ in 0..PAGES {
+            let asked = [("channel", channel), ("limit", "1000"), ("cursor", &cursor)];
+            let asked = if cursor.is_empty() { &asked[..2] } else { &asked[..] };
+            let page = match self.api.ask("conversations.members", asked).await {
+                Ok(page) => page,
+                Err(Problem::Refused { code, .. }) if code == "channel_not_found" => return Ok(false),
+                Err(problem) => return Err(not_told(problem)),
+            };
+            if page["members"].as_array().is_some_and(|all| all.iter().any(|member| member == user)) {
+                return Ok(true);
+            }
+            cursor = text(&page["response_metadata"], "next_cursor").unwrap_or_default().to_owned();
+            if cursor.is_empty() {
+                return Ok(false);
+            }
+        }
+        Err(DeliveryError::NotSent("the conversation has more members than are looked through".into()))
+    }
+
     /// Where the bytes of a file are that was named by its id alone.
     async fn address_of(&self, id: &str) -> Result<String, DeliveryError> {
         let answer = self.api.ask("files.info", &[("file", id)]).await.map_err(refused)?;
@@ -62,6 +97,14 @@ impl Slack {
         }
         let url = of("url_private_download").or_else(|| of("url_private"));
         url.map(str::to_owned).ok_or(DeliveryError::Refused(Why::Gone))
+    }
+}
+
+/// A scope that is lacking says nothing of anybody.
+fn not_told(problem: Problem) -> DeliveryError {
+    match problem {
+        Problem::Refused { code, .. } => DeliveryError::NotSent(code),
+        problem => refused(problem),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
 use contract::Platform;
+use dispatch::HttpClient;
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::SecretString;
 
@@ -64,6 +65,19 @@ pub enum Error {
 }
 
 impl Config {
+    /// The clients, and the operators where those are let in.
+    pub(crate) fn who_asks(&self) -> Vec<HttpClient> {
+        let tenant = |named: &Option<String>| named.clone().unwrap_or_else(|| "default".to_owned());
+        let clients = self.clients.iter().map(|client| HttpClient {
+            platform: client.platform,
+            name: client.name.clone(),
+            tenant: tenant(&client.tenant),
+        });
+        let operator = HttpClient { platform: Platform::Api, name: OPERATOR.to_owned(), tenant: tenant(&None) };
+        let lets_operators_in = self.admin.is_some() || self.clients.is_empty();
+        clients.chain(lets_operators_in.then_some(operator)).collect()
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         for (n, client) in self.clients.iter().enumerate() {
             check_client(client)?;

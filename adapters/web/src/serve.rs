@@ -50,6 +50,7 @@ pub async fn serve(
     let failed = |source| Error::Listen { listen: config.listen, source };
     let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
     let addr = listener.local_addr().map_err(failed)?;
+    gateway.clients_are(config.who_asks());
     let gate = Arc::new(Gate::new(&config, addr));
     let app = Arc::new(App::new(gateway, Arc::new(conditions), shutdown.clone()));
     let router = routes::router(app.clone(), gate, config.pages, config.hooks);

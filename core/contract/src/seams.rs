@@ -336,8 +336,12 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, std::io::Error>> +
 #[async_trait]
 pub trait Source: Send + Sync {
     async fn open(&self, file: &FileRef) -> Result<ByteStream, DeliveryError>;
-    /// The person's present roles.
+    /// The person's present roles in the conversation and its thread; none for who is not there.
     async fn roles(&self, who: &Caller) -> Result<Vec<String>, DeliveryError>;
+    /// The same, and none for who may not write there. Where a platform does not say who may, nobody does.
+    async fn roles_to_write(&self, _who: &Caller) -> Result<Vec<String>, DeliveryError> {
+        Ok(Vec::new())
+    }
 }
 
 /// What happens in a turn: first from the store, then live.

@@ -98,6 +98,8 @@ pub(crate) struct Inner {
     /// A schedule was made or changed.
     pub schedules: Notify,
     pub resources: Resources,
+    /// Who asks through the HTTP interface.
+    pub clients: ArcSwap<Vec<schedule::HttpClient>>,
     pub health: Health,
     pub planner: Arc<dyn Planner>,
     pub model: Option<Arc<dyn Model>>,
@@ -163,6 +165,7 @@ impl Gateway {
             schedules: Notify::new(),
             resources: Resources::default(),
             health: Health::default(),
+            clients: ArcSwap::default(),
             model: options.model.clone(),
             planner: planner(Commands { desk: Desk { inner: weak.clone() } }, options.model),
             places: Semaphore::new(options.settings.turns_at_once),

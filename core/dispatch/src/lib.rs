@@ -57,7 +57,7 @@ pub use gateway::{Gateway, Invoked, Options};
 pub use model::{Draft, Model};
 pub use pairing::{Asking, NotPaired, Paired, Pairings};
 pub use reason::Spent;
-pub use schedule::{NewSchedule, ScheduleSet, in_words, written};
+pub use schedule::{HttpClient, NewSchedule, ScheduleSet, in_words, written};
 pub use session::{Memory, NotMounted, session_of};
 pub use settings::Settings;
 pub use snapshot::{Snapshot, ToolList};

@@ -14,7 +14,7 @@ mod when;
 
 pub(crate) use clock::keep;
 pub(crate) use desk::{answer, own_ids};
-pub use facade::{NewSchedule, ScheduleSet};
+pub use facade::{HttpClient, NewSchedule, ScheduleSet};
 pub(crate) use rights::{Standing, narrowed, standing};
 pub(crate) use run::{dressed, ended, is_quiet};
 pub(crate) use when::zones;

@@ -12,7 +12,7 @@
 //! | POST submit | | 400: Telegram has no forms |
 //! | POST remove | `conversation, message?, thread?` | |
 //! | POST raw | `event` | `update` |
-//! | POST conversation | `name, kind?: private, group, supergroup, forum, channel, title?, state?: open, blocked, kicked, gone, upgraded, roles?: {NAME: creator, administrator, member, left, kicked}` | `chat` |
+//! | POST conversation | `name, kind?: private, group, supergroup, forum, channel, title?, state?: open, blocked, kicked, gone, upgraded, open?: whether members write, roles?: {NAME: creator, administrator, member, left, kicked}` | `chat` |
 //! | POST fault | `kind, count?, seconds?, status?, description?, method?, when?, conversation?, past?`; DELETE takes all back | |
 //! | GET, POST limits | any of the fields; zero is without limit | all of them |
 //! | POST privacy | `on` | |

@@ -214,11 +214,17 @@ pub struct InABox {
     pub outlet: Arc<Recorder>,
 }
 
+        gateway.clients_are(vec![client()]);
 /// What came of a message.
 #[derive(Debug)]
 pub struct Said {
     pub turn: TurnId,
     pub reply: Arc<Reply>,
+/// Who asks through the HTTP interface.
+pub fn client() -> dispatch::HttpClient {
+    dispatch::HttpClient { platform: Platform::Api, name: "main".into(), tenant: "default".into() }
+}
+
     /// The reply as plain text.
     pub text: String,
     /// The tree without durations.

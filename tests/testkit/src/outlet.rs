@@ -62,6 +62,8 @@ struct State {
     slow: Duration,
     part_chars: Option<usize>,
     roles: Vec<String>,
+    /// Of which conversation it says no roles just now.
+    silent_on: Option<String>,
     file: Option<bytes::Bytes>,
 }
 
@@ -135,6 +137,11 @@ impl Recorder {
     /// The roles that everybody has everywhere.
     pub fn roles_are(&self, roles: &[&str]) {
         self.lock().roles = roles.iter().map(|r| (*r).to_owned()).collect();
+    }
+
+    /// It does not say who has which roles in a conversation.
+    pub fn says_nothing_of(&self, conversation: Option<&str>) {
+        self.lock().silent_on = conversation.map(str::to_owned);
     }
 
     /// Waits until so many requests were carried out.
@@ -293,7 +300,13 @@ impl Source for Recorder {
         Ok(Box::pin(futures_util::stream::iter([Ok(bytes)])))
     }
 
-    async fn roles(&self, _who: &Caller) -> Result<Vec<String>, DeliveryError> {
-        Ok(self.lock().roles.clone())
+    async fn roles(&self, who: &Caller) -> Result<Vec<String>, DeliveryError> {
+        let state = self.lock();
+        let is_away = state.silent_on.as_ref().is_some_and(|place| *place == who.conversation);
+        if is_away { Err(DeliveryError::NotSent("away".into())) } else { Ok(state.roles.clone()) }
+    }
+
+    async fn roles_to_write(&self, who: &Caller) -> Result<Vec<String>, DeliveryError> {
+        self.roles(who).await
     }
 }

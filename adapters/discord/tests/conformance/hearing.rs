@@ -117,6 +117,37 @@ async fn who_has_which_role_is_known() {
 }
 
 #[tokio::test]
+async fn a_thread_counts_in_its_own_channel_and_a_private_one_for_those_in_it() {
+    let mut stage = Stage::new().await;
+    let board = stage
+        .world()
+        .conversation(&Conversation {
+            name: "board".into(),
+            roles: [("ann".to_owned(), json!(["ops"]))].into(),
+            ..Conversation::default()
+        })
+        .unwrap();
+    stage.world().say(Say { thread: Some(json!("plans")), ..Say::new("general", "ann", "in here") }).unwrap();
+    let message = stage.heard().await;
+    let mut who = stage.fake.anyone(&message.address);
+    who.sender = message.sender.clone();
+    assert!(!stage.discord.roles_to_write(&who).await.unwrap().is_empty(), "a thread of the channel");
+    let in_thread = |thread: &str| Caller { thread: Some(thread.to_owned()), ..who.clone() };
+    assert!(stage.discord.roles_to_write(&in_thread(&board)).await.unwrap().is_empty(), "another channel is no thread");
+    let plans = message.address.thread.clone().unwrap();
+    let elsewhere = Caller { conversation: board, ..in_thread(&plans) };
+    assert!(stage.discord.roles_to_write(&elsewhere).await.unwrap().is_empty(), "of another channel");
+    // Under its own name it has the rights of its channel.
+    let by_name = Caller { conversation: plans, thread: None, ..who.clone() };
+    assert!(!stage.discord.roles(&by_name).await.unwrap().is_empty());
+    let closed = stage.private_thread(&message.address.conversation).await;
+    assert!(stage.discord.roles_to_write(&in_thread(&closed)).await.unwrap().is_empty(), "who was not invited");
+    let by_name = Caller { conversation: closed, thread: None, ..who.clone() };
+    assert!(stage.discord.roles(&by_name).await.unwrap().is_empty());
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn a_store_that_is_away_loses_nothing_and_keeps_the_order() {
     let mut stage = Stage::new().await;
     stage.fake.down.store(true, Ordering::Relaxed);

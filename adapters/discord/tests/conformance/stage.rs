@@ -8,8 +8,8 @@ pub(crate) use std::{
 
 pub(crate) use ::fake::{Fake, SOON, item, key, plain};
 pub(crate) use contract::{
-    Action, Address, Audience, Button, Catalog, DeliveryError, DeliveryKey, Health, Heard, Indicator, Kind, Message,
-    Op, Outlet, Part, Platform, Receipt, Reply, Scope, Source, Stopped, TurnId, Why,
+    Action, Address, Audience, Button, Caller, Catalog, DeliveryError, DeliveryKey, Health, Heard, Indicator, Kind,
+    Message, Op, Outlet, Part, Platform, Receipt, Reply, Scope, Source, Stopped, TurnId, Why,
     seams::{Condition, PartFile},
 };
 pub(crate) use discord::{Config, Discord, Timing};
@@ -86,6 +86,22 @@ impl Stage {
         self.health = Health::default();
         self.start().await;
         self.condition(|now| *now == Condition::Ready).await;
+    }
+
+    /// A thread that nobody but the bot was invited to.
+    pub(crate) async fn private_thread(&self, channel: &str) -> String {
+        let path = format!("{}/discord/api/v10/channels/{channel}/threads", self.sim.url);
+        let made = reqwest::Client::new().post(path).header("authorization", format!("Bot {TOKEN}"));
+        let wanted = json!({"name": "closed", "type": 12});
+        let made = made
+            .header("user-agent", "DiscordBot (https://example.org, 1)")
+            .header("content-type", "application/json")
+            .body(wanted.to_string())
+            .send()
+            .await
+            .unwrap();
+        let thread: Value = serde_json::from_str(&made.text().await.unwrap()).unwrap();
+        thread["id"].as_str().unwrap_or_else(|| panic!("{thread}")).to_owned()
     }
 
     /// The process dies without a word, and another one begins.

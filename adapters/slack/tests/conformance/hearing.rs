@@ -210,3 +210,47 @@ async fn an_organisations_app_tells_its_workspaces_apart() {
     assert_eq!(spaces.len(), 2);
     stage.end().await;
 }
+
+#[tokio::test]
+async fn who_was_taken_out_or_deactivated_is_not_there() {
+    let mut stage = Stage::new().await;
+    stage.mention("general", "hello");
+    let message = stage.heard().await;
+    let mut who = stage.fake.anyone(&message.address);
+    who.sender = message.sender.clone();
+    let stands = |stage: &Stage, standing| {
+        let roles = [("ann".to_owned(), standing)].into();
+        stage.world().conversation(&Conversation { name: "general".into(), roles, ..Conversation::default() }).unwrap();
+    };
+    assert_eq!(stage.slack.roles(&who).await.unwrap(), ["member"]);
+    assert!(stage.slack.roles_to_write(&who).await.unwrap().is_empty(), "who may write is not said");
+    stands(&stage, sim::slack::Standing::Left);
+    assert!(stage.slack.roles(&who).await.unwrap().is_empty());
+    stands(&stage, sim::slack::Standing::Member);
+    assert_eq!(stage.slack.roles(&who).await.unwrap(), ["member"]);
+    stands(&stage, sim::slack::Standing::Deactivated);
+    assert!(stage.slack.roles(&who).await.unwrap().is_empty());
+    who.sender.id = "UNOBODY".into();
+    assert!(stage.slack.roles(&who).await.unwrap().is_empty());
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_scope_that_is_lacking_does_not_say_that_somebody_left() {
+    let mut stage = Stage::new().await;
+    stage.say("dm:ann", "hello");
+    let message = stage.heard().await;
+    let mut who = stage.fake.anyone(&message.address);
+    who.sender = message.sender.clone();
+    for method in ["users.info", "conversations.members"] {
+        stage.fault(Fault {
+            error: Some("missing_scope".into()),
+            method: Some(method.into()),
+            ..Fault::new(fault::Kind::Error)
+        });
+        let told = stage.slack.roles(&who).await;
+        assert!(matches!(&told, Err(DeliveryError::NotSent(why)) if why == "missing_scope"), "{method}: {told:?}");
+    }
+    assert_eq!(stage.slack.roles(&who).await.unwrap(), ["member"]);
+    stage.end().await;
+}

@@ -8,8 +8,8 @@ pub(crate) use std::{
 
 pub(crate) use ::fake::{Fake, SOON, item, key, plain};
 pub(crate) use contract::{
-    Action, Address, Audience, Button, DeliveryError, Health, Heard, Indicator, Kind, Message, Op, Opaque, Outlet,
-    Part, Problem, Receipt, Scope, Source, Stopped, TurnId, Why,
+    Action, Address, Audience, Button, Catalog, DeliveryError, Health, Heard, Indicator, Kind, Message, Op, Opaque,
+    Outlet, Part, Problem, Receipt, Scope, Source, Stopped, TurnId, Why,
     seams::{Condition, PartFile},
 };
 pub(crate) use futures_util::StreamExt;

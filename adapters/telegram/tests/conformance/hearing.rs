@@ -203,6 +203,35 @@ async fn roles_are_the_standing_in_the_chat() {
 }
 
 #[tokio::test]
+async fn who_reads_a_channel_or_a_closed_group_does_not_write_there() {
+    let mut stage = Stage::new().await;
+    let roles: std::collections::BTreeMap<_, _> = [("ann".to_owned(), Role::Member)].into();
+    let news = Conversation { name: "news".into(), kind: Some(NewKind::Channel), roles, ..Conversation::default() };
+    let channel = stage.world().conversation(&news).unwrap();
+    stage.say("general", "x");
+    let message = stage.heard().await;
+    let mut who = stage.fake.anyone(&message.address);
+    who.sender = message.sender.clone();
+    assert_eq!(stage.telegram.roles_to_write(&who).await.unwrap(), ["member"]);
+    let in_topic = contract::Caller { thread: Some("7".into()), ..who.clone() };
+    assert!(stage.telegram.roles_to_write(&in_topic).await.unwrap().is_empty(), "a topic may be closed");
+    let in_news = contract::Caller { conversation: channel.to_string(), ..who.clone() };
+    assert_eq!(stage.telegram.roles(&in_news).await.unwrap(), ["member"]);
+    assert!(stage.telegram.roles_to_write(&in_news).await.unwrap().is_empty(), "subscribers read");
+    let closed = Conversation { name: "general".into(), open: Some(false), ..Conversation::default() };
+    stage.world().conversation(&closed).unwrap();
+    assert!(stage.telegram.roles_to_write(&who).await.unwrap().is_empty());
+    let gone = Conversation {
+        name: "general".into(),
+        roles: [("ann".to_owned(), Role::Left)].into(),
+        ..Conversation::default()
+    };
+    stage.world().conversation(&gone).unwrap();
+    assert!(stage.telegram.roles(&who).await.unwrap().is_empty());
+    stage.end().await;
+}
+
+#[tokio::test]
 async fn the_menu_is_registered_when_it_changed() {
     let mut stage = Stage::new().await;
     let registered = |stage: &Stage| stage.world().stats().requests.get("setMyCommands").copied().unwrap_or(0);

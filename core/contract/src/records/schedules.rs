@@ -119,7 +119,7 @@ pub struct Schedule {
     /// Whether `owner`'s place is a conversation with them alone.
     #[serde(default)]
     pub direct: bool,
-    /// Whether the platform says who belongs to that place: then whoever left it has lost it.
+    /// Whether the platform is asked if the owner is in that place: then whoever left it has lost it.
     #[serde(default)]
     pub member: bool,
     /// An operator made it: the destination is one that the owner need not be able to write to.
@@ -172,10 +172,11 @@ impl Schedule {
         Address { space: space.clone(), thread: thread.clone(), direct: self.direct, ..from }
     }
 
-    /// Whether its answers go to another conversation than the owner's.
+    /// Whether its answers go to another conversation, or another thread of it, than the owner's.
     pub fn goes_elsewhere(&self) -> bool {
-        let Caller { platform, account, conversation, .. } = &self.owner;
-        (platform, account, conversation) != (&self.to.platform, &self.to.account, &self.to.conversation)
+        let Caller { platform, account, conversation, thread, .. } = &self.owner;
+        (platform, account) != (&self.to.platform, &self.to.account)
+            || (conversation, thread) != (&self.to.conversation, &self.to.thread)
     }
 }
 

@@ -47,8 +47,8 @@ async fn store(cx: Arc<TurnCx>, delivery: Delivery, reply: Reply) -> Result<(), 
     Ok(())
 }
 
-/// A person may have us write where that person may write: in the same conversation, or where the platform says that
-/// the person is a member and the destination's policy shows the tool.
+/// A person may have us write where that person may write: in the same conversation and thread, or where the platform says
+/// that the person may write and the destination's policy shows the tool.
 async fn may_write(cx: &TurnCx, tool: &str, to: &Address) -> Result<(), ToolFailure> {
     let refused =
         || ToolFailure::input_refused("that conversation does not exist, or you cannot write there", Vec::new());
@@ -60,7 +60,8 @@ async fn may_write(cx: &TurnCx, tool: &str, to: &Address) -> Result<(), ToolFail
     if (caller.platform, &caller.account) != (to.platform, &to.account) {
         return Err(refused());
     }
-    if caller.conversation == to.conversation {
+    // Another thread may have rules of its own, or be somewhere else altogether.
+    if (&caller.conversation, &caller.thread) == (&to.conversation, &to.thread) {
         return Ok(());
     }
     let policies = &cx.inner.snapshot.load().policies.clone();
@@ -72,7 +73,7 @@ async fn may_write(cx: &TurnCx, tool: &str, to: &Address) -> Result<(), ToolFail
         roles: Vec::new(),
         ..caller.clone()
     };
-    match connected.source.roles(&there).await {
+    match connected.source.roles_to_write(&there).await {
         Ok(roles) if !roles.is_empty() => {
             let there = contract::Caller { roles, ..there };
             policies::permit(policies, policies, &there, tool, None).map(drop).map_err(|_| refused())
@@ -87,6 +88,6 @@ async fn may_write(cx: &TurnCx, tool: &str, to: &Address) -> Result<(), ToolFail
 pub(crate) async fn open(cx: &TurnCx, file: &FileRef) -> Result<ByteStream, ToolFailure> {
     let unavailable = || ToolFailure::new(Fault::Unavailable, "the file cannot be fetched from the chat any more");
     let to = cx.address.as_ref().ok_or_else(unavailable)?;
-    let connected = cx.inner.outlet(to).ok_or_else(unavailable)?;
-    connected.source.open(file).await.map_err(|e| unavailable().cause(contract::Private::new(e.to_string())))
+    let source = cx.inner.source(to).ok_or_else(unavailable)?;
+    source.open(file).await.map_err(|e| unavailable().cause(contract::Private::new(e.to_string())))
 }

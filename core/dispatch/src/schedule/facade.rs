@@ -1,7 +1,9 @@
 //! Schedules as operators and clients of the HTTP interface see and change them.
 
+use std::sync::Arc;
+
 use contract::{
-    Address, Caller, Failure, StoreDown, TurnId,
+    Address, Caller, Failure, Platform, StoreDown, TurnId,
     records::{Missed, Schedule, ScheduleId, ScheduleQuery},
 };
 
@@ -41,7 +43,22 @@ pub enum ScheduleSet {
     Resume,
 }
 
+/// A client of the HTTP interface, as the configuration has it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpClient {
+    pub platform: Platform,
+    /// The account of what it says.
+    pub name: String,
+    pub tenant: String,
+}
+
 impl Gateway {
+    /// Says who asks through the HTTP interface; schedules of nobody else run for such a client. To be called before
+    /// [`Gateway::start`].
+    pub fn clients_are(&self, clients: Vec<HttpClient>) {
+        self.inner.clients.store(Arc::new(clients));
+    }
+
     pub async fn schedules(&self, query: &ScheduleQuery) -> Result<Vec<Schedule>, StoreDown> {
         self.inner.stores.schedules.schedules(query).await
     }
@@ -60,7 +77,7 @@ impl Gateway {
         make::set(&self.inner, id, set).await
     }
 
-    /// Whether it was there. A run that is under way goes on.
+    /// Whether it was there. A run that is under way goes on; one that waits is refused.
     pub async fn schedule_remove(&self, id: ScheduleId) -> Result<bool, StoreDown> {
         self.inner.stores.schedules.remove(id).await
     }

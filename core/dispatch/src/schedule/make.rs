@@ -6,7 +6,7 @@ use contract::{
     Address, Code, Failure, Heard, Kind, Message, Opaque, Origin, Private, Problem, StoreDown, TurnId,
     records::{
         Admitted, Paused, Person, Put, Ran, Record, SCHEDULE_NAME_MAX, SCHEDULE_SAYS_MAX, SCHEDULES_PER_PERSON,
-        SCHEDULES_PER_TENANT, Schedule, ScheduleId, ScheduleQuery, When,
+        SCHEDULES_PER_TENANT, Schedule, ScheduleId, ScheduleQuery, TurnState, When,
     },
 };
 use jiff::tz::TimeZone;
@@ -61,9 +61,20 @@ async fn make_room(inner: &Inner, new: &Schedule) -> Result<bool, StoreDown> {
     let theirs = inner.stores.schedules.schedules(&query).await?;
     let mut made = false;
     for over in theirs.iter().filter(|one| one.next_ms.is_none() && one.paused.is_none()) {
-        made |= inner.stores.schedules.remove(over.id).await?;
+        if !may_still_run(inner, over).await {
+            made |= inner.stores.schedules.remove(over.id).await?;
+        }
     }
     Ok(made)
+}
+
+/// Whether its last run waits, for an approval say, or is under way: what that may do stands with the schedule.
+async fn may_still_run(inner: &Inner, schedule: &Schedule) -> bool {
+    let Some(last) = schedule.last else { return false };
+    match inner.stores.turns.get(last.turn).await {
+        Ok(record) => record.is_some_and(|record| record.state != TurnState::Done),
+        Err(_) => true,
+    }
 }
 
 async fn wished(inner: &Arc<Inner>, id: ScheduleId, new: NewSchedule) -> Result<Schedule, Failure> {
@@ -89,6 +100,7 @@ async fn wished(inner: &Arc<Inner>, id: ScheduleId, new: NewSchedule) -> Result<
         return Err(Failure::invalid_args("schedule", problems, USAGE.to_owned()));
     };
     let from = Address { direct: new.direct, ..address_of(&owner) };
+    owner.tenant = rights::tenant(inner, &owner, &from)?;
     let member = rights::is_member(inner, &owner, &from).await;
     let to = destination(inner, &from, new.to, new.by_operator).await?;
     let there = rights::may_post(inner, &owner, &to, new.by_operator).await?;
@@ -168,9 +180,9 @@ async fn destination(
     by_operator: bool,
 ) -> Result<Address, Failure> {
     let Some(to) = to else { return Ok(from.clone()) };
-    if (to.platform, &to.account, &to.conversation) == (from.platform, &from.account, &from.conversation) {
-        let thread = to.thread.or_else(|| from.thread.clone());
-        return Ok(Address { thread, ..from.clone() });
+    let is_own = (to.platform, &to.account, &to.conversation) == (from.platform, &from.account, &from.conversation);
+    if is_own && (to.thread.is_none() || to.thread == from.thread) {
+        return Ok(from.clone());
     }
     match rights::known(inner, &to).await.map_err(away)? {
         Some(known) => Ok(known),

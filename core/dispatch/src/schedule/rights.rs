@@ -26,7 +26,7 @@ const KNOWN_MOST: usize = 1_000;
 /// Where a run of a schedule stands.
 pub(crate) struct Standing {
     pub id: ScheduleId,
-    /// Nothing once it was removed: what is under way goes on.
+    /// Nothing once it was removed: nobody says any more what its runs may do.
     pub schedule: Option<Schedule>,
     /// Where its owner is: they are asked there, not where the answer goes.
     pub from: Address,
@@ -79,44 +79,76 @@ async fn checked(
     owner: &Caller,
     to: &Address,
 ) -> Result<(Caller, Option<Caller>), Failure> {
-    let (member, by_operator) = standing.schedule.as_ref().map_or((false, false), |s| (s.member, s.by_operator));
-    let owner = present(inner, owner, &standing.from, member).await?;
+    let schedule = standing.schedule.as_ref().ok_or_else(|| denied("this schedule was removed before it ran"))?;
+    let owner = present(inner, owner, &standing.from, schedule.member).await?;
     heard(inner, &owner, &standing.from).await?;
-    let there = may_post(inner, &owner, to, by_operator).await?;
+    let there = may_post(inner, &owner, to, schedule.by_operator).await?;
     Ok((owner, there))
 }
 
-/// The owner with the roles that the platform says they have now; `member` where it says who belongs to the place.
+/// The owner with the tenant that their place has now and the roles that the platform says they have; `member` where it
+/// says who belongs to the place.
 pub(super) async fn present(inner: &Inner, owner: &Caller, from: &Address, member: bool) -> Result<Caller, Failure> {
+    let owner = Caller { tenant: tenant(inner, owner, from)?, ..owner.clone() };
     if owner.platform.is_pull() || (!member && owner.roles.is_empty()) {
-        return Ok(owner.clone());
+        return Ok(owner);
     }
     let connected = inner.outlet(from).ok_or_else(|| not_told("the account is not connected"))?;
-    let roles = roles(&connected, owner).await?;
+    let roles = told(&connected, &owner, Asked::There).await?.unwrap_or_default();
     if roles.is_empty() {
         return Err(denied("whoever made this schedule is not in that conversation any more"));
     }
     // A platform that sends no roles along with what people say has none that rules are about.
     let roles = if owner.roles.is_empty() { Vec::new() } else { roles };
-    Ok(Caller { roles, ..owner.clone() })
+    Ok(Caller { roles, ..owner })
 }
 
-/// Whether the platform says who belongs to the owner's place.
-pub(super) async fn is_member(inner: &Inner, owner: &Caller, from: &Address) -> bool {
-    let connected = (!owner.platform.is_pull()).then(|| inner.outlet(from)).flatten();
-    match connected {
-        Some(connected) => roles(&connected, owner).await.is_ok_and(|roles| !roles.is_empty()),
-        None => false,
+/// The tenant by now: places go from one to another with the rules, and clients with the configuration, which they may
+/// also be gone from.
+pub(super) fn tenant(inner: &Inner, owner: &Caller, from: &Address) -> Result<String, Failure> {
+    use contract::Catalog as _;
+    match owner.platform {
+        Platform::Console => Ok(owner.tenant.clone()),
+        platform if platform.is_pull() => {
+            let clients = inner.clients.load();
+            let client = clients.iter().find(|client| (client.platform, &client.name) == (platform, &owner.account));
+            client
+                .map(|client| client.tenant.clone())
+                .ok_or_else(|| denied("the client that made this schedule is not configured here"))
+        }
+        _ => Ok(inner.anyone(from).tenant),
     }
 }
 
-/// Empty for somebody who does not belong there.
-async fn roles(connected: &Connected, who: &Caller) -> Result<Vec<String>, Failure> {
+/// Whether runs ask the platform if the owner is in their place. All do but those of whom it says now, while something
+/// is wished in their name, that they belong to no place: it would say so for ever.
+pub(super) async fn is_member(inner: &Inner, owner: &Caller, from: &Address) -> bool {
+    if owner.platform.is_pull() {
+        return false;
+    }
+    let Some(connected) = inner.outlet(from) else { return true };
+    let told = told(&connected, owner, Asked::There).await;
+    !matches!(told, Ok(Some(roles)) if roles.is_empty())
+}
+
+/// What a platform is asked of somebody.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    There,
+    Writes,
+}
+
+/// Their roles, empty for somebody who is not there, or may not write; nothing where the platform refuses to say.
+async fn told(connected: &Connected, who: &Caller, asked: Asked) -> Result<Option<Vec<String>>, Failure> {
     let mut pauses = ROLES_PAUSES.into_iter();
     loop {
-        let why = match tokio::time::timeout(ROLES_DEADLINE, connected.source.roles(who)).await {
-            Ok(Ok(roles)) => return Ok(roles),
-            Ok(Err(DeliveryError::Refused(_))) => return Ok(Vec::new()),
+        let asking = match asked {
+            Asked::There => connected.source.roles(who),
+            Asked::Writes => connected.source.roles_to_write(who),
+        };
+        let why = match tokio::time::timeout(ROLES_DEADLINE, asking).await {
+            Ok(Ok(roles)) => return Ok(Some(roles)),
+            Ok(Err(DeliveryError::Refused(_))) => return Ok(None),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer in time".to_owned(),
         };
@@ -136,7 +168,8 @@ async fn heard(inner: &Inner, owner: &Caller, from: &Address) -> Result<(), Fail
     }
 }
 
-/// What policy sees where the answers go, if they may go there; nothing where that is the owner's own conversation.
+/// What policy sees where the answers go, if they may go there; nothing where that is the owner's own conversation and
+/// thread.
 pub(super) async fn may_post(
     inner: &Inner,
     owner: &Caller,
@@ -154,16 +187,14 @@ pub(super) async fn may_post(
     if !is_same_account(owner, to) {
         return if is_named { Ok(Some(there)) } else { Err(refused()) };
     }
-    // As a tool's message: where the platform says that the person is a member.
-    match roles(&connected, &there).await {
-        Ok(roles) if is_named || !roles.is_empty() => {
-            let roles = if owner.roles.is_empty() { Vec::new() } else { roles };
-            Ok(Some(Caller { roles, ..there }))
-        }
-        Ok(_) => Err(refused()),
-        Err(_) if is_named => Ok(Some(there)),
-        Err(failure) => Err(failure),
+    // As a tool's message: where the platform says that the person may write. Also of whoever is named the roles count: a
+    // rule may take something away from one.
+    let roles = told(&connected, &there, Asked::Writes).await?.unwrap_or_default();
+    if !is_named && roles.is_empty() {
+        return Err(refused());
     }
+    let roles = if owner.roles.is_empty() { Vec::new() } else { roles };
+    Ok(Some(Caller { roles, ..there }))
 }
 
 /// The owner as policy sees them at the destination: on another account nobody in particular.
@@ -181,7 +212,7 @@ fn is_same_account(owner: &Caller, to: &Address) -> bool {
 }
 
 pub(super) fn is_elsewhere(owner: &Caller, to: &Address) -> bool {
-    !is_same_account(owner, to) || owner.conversation != to.conversation
+    !is_same_account(owner, to) || (&owner.conversation, &owner.thread) != (&to.conversation, &to.thread)
 }
 
 /// What may be used at the destination, within what the session has mounted.
@@ -191,22 +222,25 @@ pub(crate) fn narrowed(snapshot: &Snapshot, there: &Caller, mounted: Option<&Rig
     Rights::to(names.filter(|name| mounted.is_none_or(|mounted| mounted.allows(name))))
 }
 
-/// The conversation that somebody names, as it is known from what was said in it: with its space.
+/// The conversation that somebody names, and the thread in it, as they are known from what was said there: with their
+/// space. A thread counts in its own conversation alone: on some platforms its id is an address by itself.
 pub(super) async fn known(inner: &Inner, named: &Address) -> Result<Option<Address>, StoreDown> {
     let query = SessionQuery { platform: Some(named.platform), most: KNOWN_MOST, ..SessionQuery::default() };
     let sessions = inner.stores.sessions.list(&query).await?;
     let places = sessions.iter().filter_map(|session| SessionKey::address(session.place.lane()));
     let is_named = |place: &Address| {
         (&place.account, &place.conversation) == (&named.account, &named.conversation)
+            && (named.thread.is_none() || named.thread == place.thread)
             && named.space.as_ref().is_none_or(|space| Some(space) == place.space.as_ref())
     };
     let space = places.into_iter().find(is_named).map(|place| place.space);
     let space = match space {
         Some(space) => Some(space),
-        // Where answers of schedules go already.
+        // Where operators have answers of schedules go already.
         None => {
             let schedules = inner.stores.schedules.schedules(&ScheduleQuery::default()).await?;
-            let mut to = schedules.into_iter().map(|schedule| schedule.to).filter(|to| to.platform == named.platform);
+            let of_operators = schedules.into_iter().filter(|schedule| schedule.by_operator);
+            let mut to = of_operators.map(|schedule| schedule.to).filter(|to| to.platform == named.platform);
             to.find(is_named).map(|to| to.space)
         }
     };

@@ -73,6 +73,7 @@ const METHODS: &[Method] = &[
     bot("POST channels/{channel}/threads", threads::create),
     bot("PUT channels/{channel}/thread-members/@me", threads::join),
     bot("DELETE channels/{channel}/thread-members/@me", threads::leave),
+    bot("GET channels/{channel}/thread-members/{user}", threads::member),
     bot("GET channels/{channel}/threads/archived/public", threads::archived),
     bot("GET applications/{application}/commands", commands::list),
     bot("PUT applications/{application}/commands", commands::replace),

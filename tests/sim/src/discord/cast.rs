@@ -15,6 +15,8 @@ pub const TEXT: u8 = 0;
 pub const DIRECT: u8 = 1;
 pub const NEWS: u8 = 5;
 pub const THREAD: u8 = 11;
+/// A thread of those who were invited.
+pub const PRIVATE_THREAD: u8 = 12;
 pub const FORUM: u8 = 15;
 
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::api::Answer;
-use super::cast::{Channel, FORUM, NEWS, Standing, TEXT, THREAD};
+use super::cast::{Channel, FORUM, NEWS, PRIVATE_THREAD, Standing, TEXT, THREAD};
 use super::error::{ApiError, Form};
 use super::request::{Asked, Body};
 use super::world::{MOST_NAMES, World};
@@ -112,6 +112,11 @@ pub fn create(world: &mut World, asked: &Asked<'_>) -> Answer {
     let name = thread_name(asked)?;
     if !forum {
         let id = world.open_thread(channel, &name, asked.bot, None).ok_or_else(ApiError::channel)?;
+        if asked.field("type") == PRIVATE_THREAD
+            && let Some(thread) = world.channels.get_mut(&id)
+        {
+            (thread.kind, thread.members) = (PRIVATE_THREAD, BTreeSet::from([asked.bot]));
+        }
         return Ok((201, world.channels.get(&id).map(Channel::json).unwrap_or_default()));
     }
     let first = Body { json: asked.field("message").clone(), ..asked.body.clone() };
@@ -135,6 +140,21 @@ pub fn join(world: &mut World, asked: &Asked<'_>) -> Answer {
         None => return Err(ApiError::new(400, 50_024, "Cannot execute action on this channel type")),
     };
     Ok((204, Value::Null))
+}
+
+/// Somebody who is in a thread.
+pub fn member(world: &mut World, asked: &Asked<'_>) -> Answer {
+    let id = asked.id(1)?;
+    world.visible(id, asked.bot)?;
+    let user = asked.id(3)?;
+    let Some(thread) = world.channels.get(&id).filter(|channel| channel.is_thread()) else {
+        return Err(ApiError::new(400, 50_024, "Cannot execute action on this channel type"));
+    };
+    if !thread.members.contains(&user) {
+        return Err(ApiError::unknown(10_007, "Member"));
+    }
+    let joined = super::ids::stamp(super::ids::made_ms(id));
+    Ok((200, json!({"id": id.to_string(), "user_id": user.to_string(), "join_timestamp": joined, "flags": 0})))
 }
 
 pub fn leave(world: &mut World, asked: &Asked<'_>) -> Answer {

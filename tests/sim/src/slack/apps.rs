@@ -104,6 +104,7 @@ impl World {
             locale: None,
             bot: Some(bot.clone()),
             team: self.teams[team].id.clone(),
+            deleted: false,
         };
         self.users.insert(person, user);
         for channel in

@@ -24,6 +24,8 @@ pub struct User {
     /// Set for bots.
     pub bot: Option<String>,
     pub team: String,
+    /// The account was taken away.
+    pub deleted: bool,
 }
 
 /// An app in one workspace.
@@ -186,7 +188,7 @@ impl User {
         let mut first = self.name.chars();
         let shown: String = first.next().into_iter().flat_map(char::to_uppercase).chain(first).collect();
         let mut out = json!({
-            "id": self.id, "team_id": self.team, "name": handle(&self.name), "deleted": false, "color": "9f69e7",
+            "id": self.id, "team_id": self.team, "name": handle(&self.name), "deleted": self.deleted, "color": "9f69e7",
             "real_name": shown, "tz": "Europe/Amsterdam", "tz_label": "Central European Time", "tz_offset": 3600,
             "profile": {"real_name": shown, "real_name_normalized": shown, "display_name": self.name,
                 "display_name_normalized": self.name, "status_text": "", "status_emoji": "", "avatar_hash": "g0", "team": self.team},

@@ -11,7 +11,7 @@
 //! | POST react | `conversation, user, message, emoji, remove?` | `chat, update` |
 //! | POST shortcut | `conversation, user, callback_id, message?` | `chat, interaction` |
 //! | POST open | `conversation, user, what: home, messages, assistant, context, context?, thread?` | `chat, message, update` |
-//! | POST conversation | `name, kind?: channel, private, im, mpim, title?, team?, state?: open, archived, left, joined, renamed, gone, roles?: {NAME: member, left}` | `chat` |
+//! | POST conversation | `name, kind?: channel, private, im, mpim, title?, team?, state?: open, archived, left, joined, renamed, gone, roles?: {NAME: member, left, deactivated}` | `chat` |
 //! | POST app | `name, bot_tokens?, app_token?, signing_secret?, teams?, enterprise?, scopes?, commands?` | `app, signing_secret, installs` |
 //! | POST events | `url?, commands_url?, interactivity_url?, signing_secret?, app?`; without a URL, sockets again | `signing_secret` once the URL proved itself |
 //! | POST fault | `kind: rate_limit, error, drop, delay, duplicate, disconnect, close, cut, silence, refuse_markup, conflict`, `error?` names the answer, `reason?` that of a disconnect | |

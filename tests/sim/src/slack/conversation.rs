@@ -105,6 +105,11 @@ impl World {
         let (changed, word) = match standing {
             Standing::Member => (place.members.insert(user.id.clone()), "member_joined_channel"),
             Standing::Left => (place.members.remove(&user.id), "member_left_channel"),
+            // They stay in the lists of what they were in.
+            Standing::Deactivated => {
+                self.users.entry(name.to_owned()).and_modify(|user| user.deleted = true);
+                return Ok(());
+            }
         };
         if changed {
             let team = self.teams[self.channels[id].team].id.clone();

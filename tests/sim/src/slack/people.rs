@@ -183,7 +183,7 @@ pub struct Conversation {
     pub state: Option<State>,
     /// The workspace, by name; without one, the first.
     pub team: Option<String>,
-    /// People who are in it, or are not: `member`, `left`.
+    /// People who are in it, or are not: `member`, `left`, `deactivated`.
     pub roles: BTreeMap<String, Standing>,
 }
 
@@ -194,6 +194,8 @@ pub enum Standing {
     Member,
     #[serde(alias = "kicked")]
     Left,
+    /// Their account was taken away.
+    Deactivated,
 }
 
 /// Where an app's events go; without a URL, through sockets again.

@@ -114,6 +114,7 @@ impl World {
                 locale: None,
                 bot: None,
                 team: self.teams[0].id.clone(),
+                deleted: false,
             };
             self.users.insert(name.to_owned(), user);
         }

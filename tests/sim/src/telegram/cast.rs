@@ -52,6 +52,8 @@ pub struct Chat {
     pub standing: Standing,
     pub user: Option<i64>,
     pub members: BTreeSet<i64>,
+    /// Whether members may write, not administrators alone.
+    pub open: bool,
     /// Members who are more or less than that.
     pub roles: BTreeMap<i64, Role>,
     pub topics: BTreeMap<i64, String>,

@@ -43,8 +43,36 @@ pub fn chat_info(world: &mut World, asked: &Asked<'_>) -> Answer {
     if let Some(reactions) = world.chats.get(&id).and_then(|chat| chat.reactions.as_ref()) {
         out["available_reactions"] = reactions.iter().map(|emoji| react::wire(emoji)).collect();
     }
+    if let Some(chat) = world.chats.get(&id).filter(|chat| matches!(chat.kind, ChatKind::Group | ChatKind::Supergroup))
+    {
+        out["permissions"] = permissions(chat.open);
+    }
     out["accepted_gift_types"] = json!({"unlimited_gifts": false, "limited_gifts": false, "unique_gifts": false, "premium_subscription": false, "gifts_from_channels": false});
     Ok(out)
+}
+
+/// What members may do, each said as clients insist.
+fn permissions(open: bool) -> Value {
+    const OTHERS: [&str; 15] = [
+        "can_send_audios",
+        "can_send_documents",
+        "can_send_photos",
+        "can_send_videos",
+        "can_send_video_notes",
+        "can_send_voice_notes",
+        "can_send_polls",
+        "can_send_other_messages",
+        "can_add_web_page_previews",
+        "can_react_to_messages",
+        "can_edit_tag",
+        "can_change_info",
+        "can_invite_users",
+        "can_pin_messages",
+        "can_manage_topics",
+    ];
+    let mut out = json!({"can_send_messages": open});
+    OTHERS.iter().for_each(|other| out[other] = json!(open));
+    out
 }
 
 pub fn member(world: &mut World, asked: &Asked<'_>) -> Answer {

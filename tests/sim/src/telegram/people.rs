@@ -145,6 +145,8 @@ pub struct Conversation {
     pub state: Option<State>,
     /// What people are in a group, by name.
     pub roles: BTreeMap<String, Role>,
+    /// Whether members of a group may write, not administrators alone.
+    pub open: Option<bool>,
     /// The reactions that it takes: emoji, and `custom:ID` for those that somebody drew. Without a list, every emoji.
     pub reactions: Option<Vec<String>>,
 }

@@ -66,6 +66,9 @@ impl World {
         if let (Some(chat), Some(title)) = (self.chats.get_mut(&id), &wanted.title) {
             chat.title = title.clone();
         }
+        if let (Some(chat), Some(open)) = (self.chats.get_mut(&id), wanted.open) {
+            chat.open = open;
+        }
         if let (Some(chat), Some(reactions)) = (self.chats.get_mut(&id), &wanted.reactions) {
             chat.reactions = Some(reactions.iter().map(|emoji| react::plain(emoji).to_owned()).collect());
         }

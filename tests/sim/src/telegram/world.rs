@@ -294,6 +294,7 @@ impl World {
             members: user.into_iter().collect(),
             roles: BTreeMap::new(),
             topics: BTreeMap::new(),
+            open: true,
             reactions: None,
             draft: None,
             messages: BTreeMap::new(),

@@ -290,6 +290,8 @@ async fn a_message_goes_where_its_sender_may_write_and_nowhere_else() {
     assert!(seen.contains(&("there".into(), "hello".into())), "{seen:?}");
     let (seen, _) = sending(&[], "", "/send_message here hello").await;
     assert!(seen.contains(&("here".into(), "hello".into())), "{seen:?}");
+    let (seen, _) = sending(&[], "", "/send_message telegram:main/here/secret hello").await;
+    assert_eq!(seen.len(), 1, "another thread is another place: {seen:?}");
     let (seen, no_member) = sending(&[], "", "/send_message there hello").await;
     assert_eq!(seen.len(), 1, "{seen:?}");
     let denied = "conversations: { there: { tools: { deny: [send_message] } } }\nnames: { there: \"channel:there\" }\n";

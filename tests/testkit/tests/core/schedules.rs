@@ -1,6 +1,7 @@
 //! Schedules: made, due, run once, with the rights of their owner and of where their answers go.
 
 mod due;
+mod now;
 mod rights;
 mod typed;
 
