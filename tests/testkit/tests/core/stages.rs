@@ -136,8 +136,8 @@ async fn a_refusal_is_said_in_its_own_sentence_and_the_call_does_not_start() {
     .assert_eq(&said.text);
     expect![[r#"
         turn  failed [hook.refused]
-        ├─ once {id: "1"}  denied [hook.refused]
-        └─ noop {a: "y"}  ok
+        ├─ noop {a: "y"}  ok
+        └─ once {id: "1"}  denied [hook.refused]
     "#]]
     .assert_eq(&said.tree);
 }
@@ -169,8 +169,8 @@ async fn a_call_that_a_stage_thinks_about_holds_no_other() {
     let (said, ()) = tokio::join!(saying, other_runs);
     expect![[r#"
         turn  ok
-        ├─ sleep {ms: 1}  ok
-        └─ gate {id: "7"}  ok
+        ├─ gate {id: "7"}  ok
+        └─ sleep {ms: 1}  ok
     "#]]
     .assert_eq(&said.tree);
 }
@@ -213,7 +213,7 @@ async fn a_call_alone_in_its_turn_and_one_of_a_sequence_pass_the_same_stages() {
     expect![[r#"
         turn  failed [hook.refused]
         ├─ once {id: "1"}  denied [hook.refused]
-        └─ once {id: "2"}  not started [not_started]
+        └─ once {id: "2"}  not_started [not_started]
     "#]]
     .assert_eq(&said.tree);
     assert_eq!(judge.asked.load(Ordering::SeqCst), 2);
