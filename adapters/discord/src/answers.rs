@@ -177,13 +177,15 @@ impl Desk<'_> {
         }
     }
 
-    /// An option that takes a file stands for the file's name; the file itself goes with the message.
+    /// An option that takes a file stands for the file's name, or its number where several have that name; the file
+    /// itself goes with the message.
     fn with_files(&self, mut args: Map<String, Value>) -> Map<String, Value> {
+        let files = &self.interaction.files;
         for value in args.values_mut() {
-            let named = self.interaction.files.iter().find(|(id, _)| value.as_str() == Some(id));
-            if let Some((_, file)) = named {
-                *value = json!(file.name);
-            }
+            let Some(at) = files.iter().position(|(id, _)| value.as_str() == Some(id)) else { continue };
+            let name = &files[at].1.name;
+            let is_shared = files.iter().filter(|(_, other)| other.name == *name).count() > 1;
+            *value = if is_shared { json!(format!("#{}", at + 1)) } else { json!(name) };
         }
         args
     }

@@ -88,9 +88,14 @@ impl Begun<'_> {
 /// in, or more than a form can hold.
 pub(crate) fn modal(origin: &Origin, schema: &Value, begun: &Begun<'_>, locale: Locale) -> Option<Value> {
     let metadata = serde_json::to_string(origin).ok().filter(|written| written.len() <= LONGEST_METADATA)?;
-    let properties = schema.get("properties")?.as_object().filter(|all| !all.is_empty())?;
+    let properties = schema.get("properties")?.as_object()?;
+    // A file comes with a message and is not typed.
+    let fields: Vec<_> = properties.iter().filter(|(_, schema)| !is_file(schema)).collect();
+    if fields.is_empty() {
+        return None;
+    }
     let required: Vec<&str> = array(schema, "required").iter().filter_map(Value::as_str).collect();
-    let (first, rest): (Vec<_>, Vec<_>) = properties.iter().partition(|(name, _)| required.contains(&name.as_str()));
+    let (first, rest): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| required.contains(&name.as_str()));
     if first.len() > MOST_BLOCKS || properties.keys().any(|name| name.len() > LONGEST_NAME) {
         return None;
     }
@@ -219,6 +224,14 @@ fn element(name: &str, schema: &Value, known: Option<&Value>, locale: Locale) ->
 
 fn fits(choices: &[Value]) -> bool {
     (1..=MOST_OPTIONS).contains(&choices.len())
+}
+
+fn is_file(schema: &Value) -> bool {
+    let kind = schema["contentMediaType"].as_str().unwrap_or_default();
+    let is_binary = ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start))
+        || ["application/octet-stream", "application/pdf", "application/zip"].contains(&kind);
+    let is_one = |schema: &Value| schema["format"] == "file" || (is_binary && schema["contentEncoding"].is_null());
+    is_one(schema) || is_one(&schema["items"])
 }
 
 fn is_long(schema: &Value) -> bool {

@@ -40,7 +40,13 @@ impl Catalog for Inner {
         let mounted = session::known_mount(self, &snapshot, who);
         let Some(tool) = snapshot.resolve_in(who, mounted.as_ref(), command) else { return Ok(()) };
         let args = commands::nested(filled, &tool.spec.parameters);
-        tool.prepare(Value::Object(args)).map(|_| ()).map_err(|failure| failure.problems)
+        // A file cannot be written into a form: what is said of it is said in the answer.
+        let files = tools::files::parameters(&tool.spec.parameters);
+        let is_file = |problem: &Problem| files.iter().any(|file| file.name == problem.path);
+        match tool.prepare(Value::Object(args)) {
+            Err(failure) if !failure.problems.iter().all(is_file) => Err(failure.problems),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     async fn complete(&self, who: &Caller, command: &str, field: &str, typed: &str) -> Vec<Choice> {

@@ -265,7 +265,15 @@ impl<'a> Filling<'a> {
             usage,
             properties: parameters.get("properties").and_then(Value::as_object),
             parameters,
-            required: required.map(|r| r.iter().filter_map(Value::as_str).collect()).unwrap_or_default(),
+            // A file comes with the message, or is named.
+            required: required
+                .map(|r| {
+                    r.iter()
+                        .filter_map(Value::as_str)
+                        .filter(|name| !tools::files::is_file(&parameters["properties"][*name]))
+                        .collect()
+                })
+                .unwrap_or_default(),
             args: Map::new(),
             problems: Vec::new(),
             last: None,

@@ -79,7 +79,7 @@ async fn taken_in(inner: &Arc<Inner>, message: Message, caller: Caller) -> Resul
                 Some(Ok(counted)) => Some(counted),
                 None => None,
             };
-            let show = show::foreseen(inner, &message.address, &caller, &commands);
+            let show = show::foreseen(inner, &message, &caller, &commands);
             let accepted = store(inner, *message, caller, express, show).await;
             match (&accepted, counted) {
                 (Ok(Accepted::Turn { known: false, .. }), _) => {

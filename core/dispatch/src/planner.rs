@@ -159,13 +159,24 @@ impl Commands {
         if all_private {
             reply.audience = Audience::Sender;
         }
-        reply.content.extend(files_not_used(turn));
+        reply.content.extend(files_not_used(turn, commands));
         reply
     }
 }
 
-/// A caption is a command, but its file goes nowhere: no command takes one, and silence would look as if it did.
-fn files_not_used(turn: &TurnView<'_>) -> Option<Content> {
+/// A caption is a command, but its file goes nowhere where none of its tools takes one, and silence would look as if it
+/// did.
+fn files_not_used(turn: &TurnView<'_>, commands: &[Command]) -> Option<Content> {
+    let takes_files = |command: &Command| match command {
+        Command::Tool { name, .. } | Command::Filled { name, .. } => turn
+            .snapshot
+            .resolve(turn.caller, name)
+            .is_some_and(|tool| !tools::files::parameters(&tool.spec.parameters).is_empty()),
+        Command::Builtin(_) => false,
+    };
+    if commands.iter().any(takes_files) {
+        return None;
+    }
     let files = &turn.record.message.files;
     let first = files.first()?;
     Some(Content::Plain(words::files_not_used(files.len(), &text::one_line(&first.name, 64), turn.locale)))

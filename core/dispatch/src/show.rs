@@ -1,7 +1,8 @@
 //! For whose eyes an answer is: told to the adapter when a message is accepted, and put on the reply at its end.
 
 use contract::{
-    Action, Address, Audience, Caller, Content, Node, NodeKind, Origin, Pings, Reply, State, records::Record,
+    Action, Address, Audience, Caller, Content, FileRef, Message, Node, NodeKind, Origin, Pings, Reply, State,
+    records::Record,
 };
 use policies::{Detail, Mentions, Replies};
 
@@ -20,7 +21,8 @@ pub(crate) fn can_be_private(inner: &Inner, to: &Address) -> bool {
 }
 
 /// What is known of the answer's audience before anything ran: from the snapshot, in memory.
-pub(crate) fn foreseen(inner: &Inner, to: &Address, caller: &Caller, commands: &[Command]) -> Audience {
+pub(crate) fn foreseen(inner: &Inner, message: &Message, caller: &Caller, commands: &[Command]) -> Audience {
+    let to = &message.address;
     if !can_be_private(inner, to) {
         return Audience::Everyone;
     }
@@ -28,7 +30,7 @@ pub(crate) fn foreseen(inner: &Inner, to: &Address, caller: &Caller, commands: &
         [] => !inner.planner.reads_free_text() && is_unread(caller),
         [Command::Builtin(builtin)] => builtin.is_private(),
         [command @ (Command::Tool { .. } | Command::Filled { .. })] => {
-            private_errors(inner, caller) && is_refused(inner, caller, command)
+            private_errors(inner, caller) && is_refused(inner, caller, command, &message.files)
         }
         [_, _, ..] => false,
     };
@@ -54,7 +56,7 @@ fn private_errors(inner: &Inner, caller: &Caller) -> bool {
 }
 
 /// Whether the call ends before it starts, by what is known now.
-fn is_refused(inner: &Inner, caller: &Caller, command: &Command) -> bool {
+fn is_refused(inner: &Inner, caller: &Caller, command: &Command, files: &[FileRef]) -> bool {
     let snapshot = inner.snapshot.load();
     let (Command::Tool { name, .. } | Command::Filled { name, .. }) = command else { return false };
     let Some(tool) = snapshot.resolve(caller, name) else { return true };
@@ -62,7 +64,8 @@ fn is_refused(inner: &Inner, caller: &Caller, command: &Command) -> bool {
     if policies::permit(policies, policies, caller, &tool.name, None).is_err() {
         return true;
     }
-    planner::arguments(tool, command).and_then(|args| tool.prepare(args)).is_err()
+    let args = planner::arguments(tool, command).and_then(|args| tool.with_files(args, files));
+    args.and_then(|args| tool.prepare(args)).is_err()
 }
 
 /// What policy says of how a reply looks and who sees it.

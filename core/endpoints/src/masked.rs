@@ -34,6 +34,10 @@ impl<E: Endpoint> Endpoint for Masked<E> {
     fn host(&self) -> Option<&str> {
         self.0.host()
     }
+
+    fn for_operator(&self, answer: &str, most: usize) -> String {
+        crate::http::redact::text(answer, &[], most)
+    }
 }
 
 /// A host to which nothing is told that is secret. What is posted is a person's or a model's own text.
@@ -55,5 +59,13 @@ impl Host for MaskedHost<'_> {
 
     async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure> {
         self.0.open(file).await
+    }
+
+    fn files(&self) -> &[FileRef] {
+        self.0.files()
+    }
+
+    fn here(&self) -> Option<Address> {
+        self.0.here()
     }
 }

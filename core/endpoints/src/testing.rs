@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use contract::{
-    Address, CallPath, Caller, Failure, FileRef, Origin, Outcome, Platform, Reply, Sender, State, TurnId,
+    Address, CallPath, Caller, Content, Failure, FileRef, Origin, Outcome, Platform, Reply, Sender, State, TurnId,
     seams::ByteStream,
 };
 use serde_json::Value;
@@ -33,6 +33,13 @@ pub(crate) struct FakeHost {
     pub batches: Mutex<Vec<Vec<(String, Value)>>>,
     count: AtomicUsize,
     said: Mutex<Vec<String>>,
+    /// The files of the message, and what is in each; none where it cannot be fetched.
+    pub files: Vec<(FileRef, Option<Vec<u8>>)>,
+    named: Vec<FileRef>,
+    /// Where the answer goes.
+    pub here: Option<Address>,
+    /// The files of what was posted: name, type, size.
+    pub sent: Mutex<Vec<(String, String, usize)>>,
 }
 
 pub(crate) fn caller() -> Caller {
@@ -68,9 +75,22 @@ impl Bench {
             batches: Mutex::default(),
             count: AtomicUsize::new(0),
             said: Mutex::default(),
+            files: Vec::new(),
+            named: Vec::new(),
+            here: None,
+            sent: Mutex::default(),
         };
         let (turn, cancel) = (TurnId::new(), CancellationToken::new());
         Self { caller: caller(), turn, cancel, notes: Notes::default(), host }
+    }
+
+    /// With a file that came with the message.
+    pub fn file(mut self, name: &str, kind: &str, bytes: Option<&[u8]>) -> Self {
+        let media_type = (!kind.is_empty()).then(|| kind.to_owned());
+        let file = FileRef { name: name.to_owned(), media_type, size: None, handle: contract::Opaque::default() };
+        self.host.named.push(file.clone());
+        self.host.files.push((file, bytes.map(<[u8]>::to_vec)));
+        self
     }
 
     pub fn cx(&self) -> Cx<'_> {
@@ -115,16 +135,32 @@ impl Host for FakeHost {
         self.said.lock().unwrap().push(text.to_owned());
     }
 
-    async fn post(&self, to: Address, _reply: Reply) -> Result<(), ToolFailure> {
+    async fn post(&self, to: Address, reply: Reply) -> Result<(), ToolFailure> {
         if self.refuses {
             return Err(ToolFailure::new(Fault::DeliveryRefused, "you may not write there"));
         }
         self.posted.lock().unwrap().push(to.written());
+        let files = reply.content.into_iter().filter_map(|content| match content {
+            Content::Attachment { name, media_type, bytes } => Some((name, media_type, bytes.len())),
+            _ => None,
+        });
+        self.sent.lock().unwrap().extend(files);
         Ok(())
     }
 
-    async fn open(&self, _file: &FileRef) -> Result<ByteStream, ToolFailure> {
-        Err(ToolFailure::new(Fault::Unavailable, "no files here"))
+    async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure> {
+        let found = self.files.iter().find(|(known, _)| known == file).and_then(|(_, bytes)| bytes.clone());
+        let bytes = found.ok_or_else(|| ToolFailure::new(Fault::Unavailable, "no files here"))?;
+        let chunks: Vec<_> = bytes.chunks(1_000).map(|chunk| Ok(chunk.to_vec().into())).collect();
+        Ok(Box::pin(futures_util::stream::iter(chunks)))
+    }
+
+    fn files(&self) -> &[FileRef] {
+        &self.named
+    }
+
+    fn here(&self) -> Option<Address> {
+        self.here.clone()
     }
 }
 

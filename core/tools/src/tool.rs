@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use contract::{Digest, Failure};
+use contract::{Digest, Failure, FileRef};
 use serde_json::{Value, json};
 
 use crate::{
@@ -47,7 +47,7 @@ impl Tool {
         let described = Arc::new(json!({
             "name": &*spec.name,
             "description": description(&spec, &standing),
-            "parameters": spec.parameters,
+            "parameters": crate::files::told(&spec.parameters),
         }));
         let (name, digest) = (spec.name.clone(), spec.digest());
         Self {
@@ -93,13 +93,20 @@ impl Tool {
             .map_err(|problems| Failure::invalid_args(&self.name, problems, self.usage()))
     }
 
+    /// The arguments with the files of the message where it takes them.
+    pub fn with_files(&self, args: Value, files: &[FileRef]) -> Result<Value, Failure> {
+        crate::files::filled(&self.spec.parameters, args, files)
+            .map_err(|problems| Failure::invalid_args(&self.name, problems, self.usage()))
+    }
+
     /// Why it cannot be used at present; nothing when it can. Reads the environment, no file, no network.
     pub fn unavailable(&self) -> Option<String> {
         let is_unset = |name: &&String| std::env::var_os(name).is_none_or(|value| value.is_empty());
         let unset = self.spec.requires_env.iter().find(is_unset);
         unset.map(|name| format!("the environment variable '{name}' is not set")).or_else(|| {
             let why = self.probe.as_ref().and_then(|_| self.availability.failing())?;
-            Some(format!("its 'check' says: {why}"))
+            // What the endpoint itself needs of this host says so in its own words.
+            Some(if self.spec.check.is_some() { format!("its 'check' says: {why}") } else { why })
         })
     }
 

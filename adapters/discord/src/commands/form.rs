@@ -49,7 +49,8 @@ impl Form {
     pub(super) fn of(parameters: &Value, filled: &Map<String, Value>, is_whole: bool) -> Option<Self> {
         let properties = parameters["properties"].as_object()?;
         let is_missing = |name: &String| options::is_required(parameters, name) && !filled.contains_key(name);
-        let missing: Vec<_> = properties.iter().filter(|(name, _)| is_missing(name)).collect();
+        let is_field = |schema: &Value| options::kind(schema) != Kind::File;
+        let missing: Vec<_> = properties.iter().filter(|(name, schema)| is_missing(name) && is_field(schema)).collect();
         let is_long = is_whole || missing.iter().any(|(_, schema)| options::asks_for_form(schema));
         if missing.is_empty() || !is_long {
             return None;
@@ -61,7 +62,7 @@ impl Form {
         let mut fields: Vec<Field> = missing.into_iter().map(|(name, schema)| Field::new(name, schema, true)).collect();
         let mut kept = Map::new();
         for (name, value) in filled {
-            let schema = properties.get(name).filter(|_| is_askable(name) && fields.len() < MOST_FIELDS);
+            let schema = properties.get(name).filter(|s| is_field(s) && is_askable(name) && fields.len() < MOST_FIELDS);
             match schema.and_then(|schema| Field::new(name, schema, false).holding(&plain(value))) {
                 Some(field) => fields.push(field),
                 None => drop(kept.insert(name.clone(), value.clone())),

@@ -19,6 +19,7 @@ const STRING: u8 = 3;
 const INTEGER: u8 = 4;
 const BOOLEAN: u8 = 5;
 const NUMBER: u8 = 10;
+const ATTACHMENT: u8 = 11;
 
 /// Options as they are registered, and what each stands for.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ pub(super) fn asks_for_form(schema: &Value) -> bool {
     match kind(schema) {
         Kind::Text => schema["enum"].is_null() && schema["maxLength"].as_u64().is_some_and(|most| most > LONG),
         Kind::Json => true,
-        Kind::Integer | Kind::Number | Kind::Boolean => false,
+        Kind::Integer | Kind::Number | Kind::Boolean | Kind::File => false,
     }
 }
 
@@ -86,6 +87,8 @@ pub(super) enum Kind {
     Integer,
     Number,
     Boolean,
+    /// A file that comes with the command.
+    File,
     /// Anything else.
     Json,
 }
@@ -102,6 +105,7 @@ pub(super) fn kind(schema: &Value) -> Kind {
     };
     let all = |is: fn(&Value) -> bool| schema["enum"].as_array().is_some_and(|values| values.iter().all(is));
     match named {
+        Some("string") if schema["format"] == "file" || is_binary(schema) => Kind::File,
         Some("string") => Kind::Text,
         Some("integer") => Kind::Integer,
         Some("number") => Kind::Number,
@@ -110,6 +114,14 @@ pub(super) fn kind(schema: &Value) -> Kind {
         None if all(Value::is_i64) => Kind::Integer,
         Some(_) | None => Kind::Json,
     }
+}
+
+/// Whether its text is said to be a picture or the like, which nobody types.
+fn is_binary(schema: &Value) -> bool {
+    let kind = schema["contentMediaType"].as_str().unwrap_or_default();
+    let is_binary = ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start))
+        || ["application/octet-stream", "application/pdf", "application/zip"].contains(&kind);
+    is_binary && schema["contentEncoding"].is_null()
 }
 
 fn option(name: &str, schema: &Value, required: bool) -> Value {
@@ -136,6 +148,7 @@ fn option(name: &str, schema: &Value, required: bool) -> Value {
             put(&mut option, "max_value", bound("maximum").map(Value::from));
         }
         Kind::Boolean => option["type"] = json!(BOOLEAN),
+        Kind::File => option["type"] = json!(ATTACHMENT),
         Kind::Json => {}
     }
     choose(&mut option, schema);
@@ -156,7 +169,7 @@ fn choose(option: &mut Value, schema: &Value) {
     let is_whole = option["type"] == STRING && values.iter().all(|value| value.as_str().is_some_and(fits))
         || option["type"] == INTEGER && values.iter().all(Value::is_i64)
         || option["type"] == NUMBER && values.iter().all(Value::is_number);
-    if option["type"] == BOOLEAN || values.is_empty() {
+    if option["type"] == BOOLEAN || option["type"] == ATTACHMENT || values.is_empty() {
         return;
     }
     if !is_whole || values.len() > MOST_CHOICES {

@@ -182,7 +182,7 @@ impl TurnCx {
         let Some(tool) = self.snapshot.tools.get(permit.tool()).cloned() else {
             return Err(Failure::unknown_tool(permit.tool(), &[]));
         };
-        let prepared = tool.prepare(call.args.clone())?;
+        let prepared = tool.prepare(tool.with_files(call.args.clone(), &self.files())?)?;
         if permit.need(&prepared.args).is_some_and(|need| self.asks_for_more(need.by, approval)) {
             return Err(changed(&approval.tool));
         }

@@ -37,6 +37,7 @@ pub(super) async fn said(turn: &TurnView<'_>, message: &Message, about: &About, 
         text.push_str(&answered(quote));
     }
     let mut images = Vec::new();
+    let all = turn.cx.files();
     for file in message.files.iter().take(FILES_MAX) {
         let what = match picture(turn, about, file, images.len()).await {
             Seen::Shown(image) => {
@@ -48,7 +49,12 @@ pub(super) async fn said(turn: &TurnView<'_>, message: &Message, about: &About, 
             Seen::Gone => "a picture that could not be fetched",
             Seen::NoPicture => "a file that you cannot read",
         };
-        text.push_str(&format!("\n\n(With it came {what}: {})", quoted("file name", &one_line(&file.name, 100))));
+        // Of two files with one name a tool is told which by its number.
+        let is_shared = all.iter().filter(|other| other.name == file.name).count() > 1;
+        let at = all.iter().position(|other| other == file).filter(|_| is_shared);
+        let number = at.map(|at| format!(", as #{}", at + 1)).unwrap_or_default();
+        let name = quoted("file name", &one_line(&file.name, tools::files::NAME_MAX));
+        text.push_str(&format!("\n\n(With it came {what}{number}: {name})"));
     }
     if message.files.len() > FILES_MAX {
         text.push_str(&format!("\n\n(And {} more files, not named here.)", message.files.len() - FILES_MAX));

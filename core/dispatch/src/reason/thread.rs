@@ -138,6 +138,7 @@ impl Thread {
         let Some(begun) = self.begun.as_mut().filter(|_| turn.under.is_none()) else { return };
         let joined = joined::joined(turn.cx, turn.plan.is_empty()).await;
         for record in &joined[self.joined.min(joined.len())..] {
+            turn.cx.brings(&record.message.files);
             begun.messages.push(asked::said(turn, &record.message, about, String::new()).await);
             self.joined += 1;
             begun.fit(begun.room);

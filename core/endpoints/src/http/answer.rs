@@ -5,12 +5,13 @@ use std::time::Duration;
 use contract::{Effect, Private};
 use reqwest::{
     Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER},
+    header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap, RETRY_AFTER},
 };
 use serde_json::Value;
 use tools::{Fault, ToolFailure, args};
 
 use super::redact;
+use crate::made::Made;
 
 /// Most bytes of an answer, after decompression.
 pub const MOST: usize = 4 << 20;
@@ -30,19 +31,34 @@ pub struct Reader {
     pub tool: String,
     /// The tool declares an answer that is not just text.
     pub wants_json: bool,
+    /// Nothing forbids that it answers with a file.
+    pub takes_files: bool,
     /// What is masked in everything that operators read.
     pub secrets: Vec<String>,
 }
 
+/// An answer that was understood.
+#[derive(Debug)]
+pub enum Read {
+    Value(Value),
+    File(Made),
+}
+
 impl Reader {
-    pub async fn read(&self, response: Response) -> Result<Value, ToolFailure> {
+    pub async fn read(&self, response: Response) -> Result<Read, ToolFailure> {
         let status = response.status();
         if !status.is_success() {
             return Err(self.refused(response).await);
         }
         let headers = response.headers().clone();
         let body = self.body(response).await.map_err(|failure| failure.status(status.as_u16()))?;
-        self.understood(&headers, &body).map_err(|failure| failure.status(status.as_u16()))
+        let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        if is_file(&kind, &body) && self.takes_files {
+            let said = headers.get(CONTENT_DISPOSITION).and_then(|v| v.to_str().ok());
+            return Ok(Read::File(Made::new(&self.tool, said.and_then(file_name), &kind, body)));
+        }
+        let understood = self.understood(&kind, &body).map(Read::Value);
+        understood.map_err(|failure| failure.status(status.as_u16()))
     }
 
     async fn body(&self, mut response: Response) -> Result<Vec<u8>, ToolFailure> {
@@ -60,10 +76,9 @@ impl Reader {
         }
     }
 
-    fn understood(&self, headers: &HeaderMap, body: &[u8]) -> Result<Value, ToolFailure> {
-        let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
-        if is_no_text(&kind, body) {
-            return Err(self.no_text(&kind, body.len()));
+    fn understood(&self, kind: &str, body: &[u8]) -> Result<Value, ToolFailure> {
+        if is_no_text(kind, body) {
+            return Err(self.no_text(kind, body.len()));
         }
         let text = String::from_utf8_lossy(body);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -75,7 +90,7 @@ impl Reader {
         match parsed {
             Some(value) => Ok(value),
             None if self.wants_json => {
-                let cause = format!("not JSON ({}): {}", contract::text::one_line(&kind, 60), self.summary(text));
+                let cause = format!("not JSON ({}): {}", contract::text::one_line(kind, 60), self.summary(text));
                 Err(ToolFailure::new(
                     Fault::Unusable,
                     format!("'{}' answered something that is not readable", self.tool),
@@ -140,7 +155,7 @@ impl Reader {
     fn no_text(&self, kind: &str, size: usize) -> ToolFailure {
         let cause = format!("{size} bytes of {} are no text", contract::text::one_line(kind, 60));
         ToolFailure::new(Fault::Unusable, format!("'{}' answered with a file or an image, not with text", self.tool))
-            .hint("such answers cannot be shown yet; an operator can look at the reference")
+            .hint("its 'returns' declares something else: an operator can look at the reference")
             .cause(Private::new(cause))
     }
 
@@ -166,6 +181,23 @@ impl Reader {
         let failure =
             ToolFailure::new(Fault::Broken, format!("the connection to '{tool}' broke before its answer was complete"));
         if is_refused { failure.effect(Effect::None).cause(cause) } else { failure.cause(cause) }
+    }
+}
+
+/// Whether an answer is a file by what it says of itself and by its bytes.
+fn is_file(kind: &str, body: &[u8]) -> bool {
+    let is_named_so = ["image/", "audio/", "video/", "font/"].iter().any(|start| kind.starts_with(start))
+        || (kind.starts_with("application/")
+            && !["json", "xml", "text", "javascript", "yaml"].iter().any(|text| kind.contains(text)));
+    (is_named_so && is_no_text(kind, body)) || (kind.starts_with("application/pdf") && body.starts_with(b"%PDF"))
+}
+
+/// The name in `attachment; filename="a.pdf"`.
+fn file_name(disposition: &str) -> Option<&str> {
+    let (_, after) = disposition.split_once("filename=")?;
+    match after.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => after.split(';').next().map(str::trim),
     }
 }
 
@@ -198,7 +230,7 @@ async fn start_of(mut response: Response) -> String {
 }
 
 /// Seconds, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => {

@@ -32,6 +32,11 @@ impl Rename {
         self.0.iter().map(|(from, _)| from[0].as_str())
     }
 
+    /// Where a parameter goes as a whole.
+    pub fn exact(&self, name: &str) -> Option<&[String]> {
+        self.0.iter().find(|(from, _)| from.len() == 1 && from[0] == name).map(|(_, to)| to.as_slice())
+    }
+
     /// Moves every renamed argument to its place. All are taken out first, so that two names can be exchanged.
     pub fn apply(&self, args: &mut Map<String, Value>) {
         let taken: Vec<_> = self.0.iter().map(|(from, to)| (take(args, from), to)).collect();

@@ -1,4 +1,6 @@
 mod faults;
+mod jobs;
+mod placing;
 
 use std::{
     convert::Infallible,
@@ -110,6 +112,13 @@ async fn answer(State(asks): State<Asks>, ask: Asked) -> Answer<Body> {
         "empty" => reply.status(StatusCode::NO_CONTENT).body(Body::empty()).unwrap(),
         "large" => json(&format!("\"{}\"", "x".repeat(5 << 20))),
         "endless" => reply.body(endless(Duration::ZERO)).unwrap(),
+        "file/png" => reply.header("content-type", "image/png").body(b"\x89PNG\r\n\x1a\n".to_vec().into()).unwrap(),
+        "file/named" => reply
+            .header("content-type", "application/pdf")
+            .header("content-disposition", "attachment; filename=\"../../inv oice.pdf\"")
+            .body(b"%PDF-1.7".to_vec().into())
+            .unwrap(),
+        "file/huge" => reply.header("content-type", "image/jpeg").body(vec![0xFF; 2 << 20].into()).unwrap(),
         "drip" => reply.body(endless(Duration::from_millis(20))).unwrap(),
         _ => json(&json!({ "path": parts.uri.to_string() }).to_string()),
     }
@@ -344,8 +353,10 @@ async fn no_secret_reaches_a_reply_or_an_operator() {
         let http = service.tool(path, more);
         let bench = Bench::new();
         let failure: Failure = http.send(&json!({"password": "hunter3"}), &bench.cx()).await.unwrap_err().into();
-        let (_, shown) =
-            http.request(&json!({"password": "hunter3", "q": "tea"}), &bench.cx()).unwrap_or_else(|_| unreachable!());
+        let (_, shown) = http
+            .request(&json!({"password": "hunter3", "q": "tea"}), &bench.cx())
+            .await
+            .unwrap_or_else(|_| unreachable!());
         let all = format!("{} {} {}", failure.for_model(false), failure.cause.for_operator(), shown.for_operator());
         for secret in ["plainsecret", "hunter2", "hunter3", "sk_live"] {
             assert!(!all.contains(secret), "{secret} in {all}");
@@ -358,12 +369,12 @@ async fn no_secret_reaches_a_reply_or_an_operator() {
 async fn a_trace_goes_along_and_a_key_only_where_it_is_asked_for() {
     let bench = Bench::new();
     let http = tool("http://127.0.0.1:1/", "  method: POST\n  headers: { X-Key: \"{idempotency_key}\" }");
-    let (request, _) = http.request(&json!({}), &bench.cx()).unwrap_or_else(|_| unreachable!());
+    let (request, _) = http.request(&json!({}), &bench.cx()).await.unwrap_or_else(|_| unreachable!());
     assert_eq!(request.headers()["x-key"], "key-1");
     let parent = request.headers()["traceparent"].to_str().unwrap();
     assert!(parent.starts_with(&format!("00-{:032x}-", bench.turn.0.0)) && parent.len() == 55, "{parent}");
     let http = tool("http://127.0.0.1:1/", "  method: POST");
-    let (request, _) = http.request(&json!({}), &bench.cx()).unwrap_or_else(|_| unreachable!());
+    let (request, _) = http.request(&json!({}), &bench.cx()).await.unwrap_or_else(|_| unreachable!());
     assert!(!request.headers().contains_key("idempotency-key"));
 }
 
@@ -406,6 +417,16 @@ fn what_cannot_work_is_refused_when_it_is_loaded() {
         refused("{ url: \"http://h.test/\", headers: { authorization: \"Bearer env:TOKEN\" } }"),
         refused("{ url: \"http://h.test/\", headers: { x-order: \"order {order_id}\" } }"),
         refused("{ url: \"http://h.test/\", method: POST, headers: { content-type: text/xml } }"),
+        refused("{ url: \"http://h.test/\", headers: { x-order: \"order {ordr_id}\" } }"),
+        refused("{ url: \"http://h.test/\", method: POST, headers: { content-type: \"text/{b}\" } }"),
+        refused("{ url: \"http://h.test/{order_id}\", in: { order_id: query } }"),
+        refused("{ url: \"http://h.test/\", in: { order_id: path } }"),
+        refused("{ url: \"http://h.test/\", in: { ordr_id: body } }"),
+        refused("{ url: \"http://h.test/\", in: { b: form } }"),
+        refused("{ url: \"http://h.test/\", headers: { x: \"{b}\" }, in: { b: header } }"),
+        refused("{ url: \"http://h.test/\", headers: { b: x }, in: { b: header } }"),
+        refused("{ url: \"http://h.test/\", in: { b: header }, rename: { b: host } }"),
+        refused("{ url: \"http://h.test/\", file_limit: 100MiB }"),
         refused("{ url: \"http://h.test/{order_id}?x={b}\" }"),
     ];
     expect![[r#"
@@ -417,11 +438,21 @@ fn what_cannot_work_is_refused_when_it_is_loaded() {
         test.yaml:4:36: 'order' is not among the parameters
         test.yaml:4:36: 'order_id' and 'b' are given the same place 'x.y'
         test.yaml:4:47: 'a b' cannot be a header's name
-        test.yaml:4:47: the value of the header 'x' is not fit to be sent
+        test.yaml:4:47: the value of the header is not fit to be sent
         test.yaml:4:47: the header 'Host' is the gateway's to set
         test.yaml:4:47: a header is sent as it is written, and nothing is looked up for it: secrets are for 'credential'
-        test.yaml:4:47: '{order_id}' is filled in only in 'url', not in a header
-        test.yaml:4:50: bodies of the type 'text/xml' cannot be made: use application/json or application/x-www-form-urlencoded
+        fits
+        test.yaml:4:50: a body of the type 'text/xml' is one parameter as it is, not 2: place the others with 'in', or use application/json, multipart/form-data or application/x-www-form-urlencoded
+        test.yaml:4:47: 'ordr_id' is not among the parameters: did you mean 'order_id'?
+        test.yaml:4:61: 'content-type' cannot come from an argument: it says how the body is made
+        test.yaml:4:52: 'order_id' stands in 'url' already
+        test.yaml:4:42: 'order_id' has no place in the path: write '{order_id}' in 'url' where it belongs
+        test.yaml:4:42: 'ordr_id' is not among the parameters: did you mean 'order_id'?
+        test.yaml:4:45: 'b' has to be one of path, query, header, body, not 'form'
+        test.yaml:4:65: 'b' stands in a header already
+        test.yaml:4:61: the header 'b' is set twice
+        test.yaml:4:42: the header 'host' is the gateway's to set
+        test.yaml:4:36: 'file_limit' can be 64 MiB at most
         fits
     "#]].assert_eq(&(lines.join("\n") + "\n"));
 }

@@ -18,10 +18,13 @@ use tracing::debug;
 
 use super::{
     connect::Connection,
-    result::{Reader, Trouble},
+    result::{Reader, Trouble, files, note_sent},
     supervise::Supervisor,
 };
-use crate::http::{redact, traceparent};
+use crate::{
+    http::{redact, traceparent},
+    made,
+};
 
 /// Most characters of a request that operators see.
 const SUMMARY: usize = 400;
@@ -45,7 +48,7 @@ pub async fn call(
         let shown = format!("mcp {id} {} {}", reader.theirs, redact::body(&args, &connection.secrets, SUMMARY));
         cx.notes.request(Private::new(contract::text::cut(&shown, 2 * SUMMARY)));
         let trouble = match send(&connection, &reader.theirs, args.clone(), cx).await {
-            Ok(result) => return reader.read(result, &connection.secrets),
+            Ok(result) => return answered(reader, result, &connection.secrets, cx).await,
             Err(trouble) => trouble,
         };
         if trouble.connection_is_over() {
@@ -58,6 +61,22 @@ pub async fn call(
         server.renewed(&connection, cx.deadline).await;
         cx.notes.effect(Effect::None);
     }
+}
+
+/// What was answered; its pictures and other files go to the chat.
+async fn answered(
+    reader: &Reader,
+    result: ServerResult,
+    secrets: &[String],
+    cx: &Cx<'_>,
+) -> Result<Value, ToolFailure> {
+    let files = if cx.host.here().is_some() { files(&result, &reader.tool) } else { Vec::new() };
+    let mut value = reader.read(result, secrets)?;
+    for (n, file) in files {
+        let said = made::sent(file, cx).await;
+        note_sent(&mut value, n, said);
+    }
+    Ok(value)
 }
 
 /// Sends the request and waits for its answer.

@@ -1,5 +1,6 @@
 //! What a server answered: a value, or a failure that says truly whose it is (pure).
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use contract::{Effect, Private, Problem, text};
 use rmcp::{
     model::{CallToolResult, ErrorCode, ErrorData, ServerResult},
@@ -10,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tools::{Fault, ToolFailure, args};
 
 use super::{connect::on_the_way, supervise::NoConnection};
-use crate::http::redact;
+use crate::{http::redact, made::Made};
 
 /// Most characters of a server's own words that are passed on.
 const SAID: usize = 600;
@@ -296,6 +297,38 @@ fn described(block: &Value) -> Option<Value> {
         out.insert("bytes".into(), json!(data.trim_end_matches('=').len() * 3 / 4));
     }
     Some(Value::Object(out))
+}
+
+/// Most files of one answer that are sent to the chat.
+const SENT_MAX: usize = 4;
+
+/// The files of an answer that came with their bytes, each with its place among those that are described.
+pub fn files(result: &ServerResult, tool: &str) -> Vec<(usize, Made)> {
+    let ServerResult::CallToolResult(result) = result else { return Vec::new() };
+    let raw = raw(result);
+    if raw["isError"] == json!(true) {
+        return Vec::new();
+    }
+    let blocks = raw["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let described = blocks.iter().filter(|block| described(block).is_some()).enumerate();
+    described.filter_map(|(n, block)| Some((n, made(block, tool)?))).take(SENT_MAX).collect()
+}
+
+fn made(block: &Value, tool: &str) -> Option<Made> {
+    let (data, kind, name) = match block["type"].as_str()? {
+        "image" | "audio" => (&block["data"], &block["mimeType"], None),
+        "resource" => (&block["resource"]["blob"], &block["resource"]["mimeType"], block["resource"]["uri"].as_str()),
+        _ => return None,
+    };
+    let bytes = STANDARD.decode(data.as_str()?).ok().filter(|bytes| !bytes.is_empty())?;
+    Some(Made::new(tool, name, kind.as_str().unwrap_or_default(), bytes))
+}
+
+/// Says of a described file what became of it.
+pub fn note_sent(value: &mut Value, n: usize, said: String) {
+    if let Some(Value::Object(file)) = value.get_mut("files").and_then(|files| files.get_mut(n)) {
+        file.insert("shown".into(), json!(said));
+    }
 }
 
 /// A value with the files that came beside it.

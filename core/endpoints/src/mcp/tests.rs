@@ -109,6 +109,17 @@ async fn results_are_passed_on_in_the_form_that_they_have() {
 }
 
 #[tokio::test]
+async fn a_picture_goes_to_the_chat_and_is_said_to_be_there() {
+    let rig = rig(&["old"]);
+    let mut bench = Bench::new();
+    bench.host.here = Some(contract::Address::new(contract::Platform::Telegram, "main", "-1"));
+    let answer = rig.call_with(&bench, "image", json!({})).await.unwrap();
+    assert_eq!(answer["files"][0]["shown"], "'image.png' (image/png, 3 bytes) is sent to the chat as a file");
+    assert_eq!(*bench.host.sent.lock().unwrap(), [("image.png".to_owned(), "image/png".to_owned(), 3)]);
+    rig.servers.close().await;
+}
+
+#[tokio::test]
 async fn a_failure_is_whose_the_server_says_it_is() {
     let rig = rig(&["old"]);
     let mut got = Vec::new();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contract::{Code, Effect, Failure, Private, Problem};
+use serde_json::Value;
 
 pub fn busy(tool: &str) -> Failure {
     Failure::new(Code::Busy, format!("'{tool}' is busy: too many calls wait for it already; this one was not started"))
@@ -94,13 +95,24 @@ fn doubt(failure: Failure, effect: Effect, repeatable: bool) -> Failure {
     }
 }
 
-/// The operator reads what was expected where; people and models only whose answer it was, since what a service
+/// Most characters that operators see of an answer that is not what its tool declares.
+const RAW_MAX: usize = 2_000;
+
+/// The answer itself, for operators.
+pub fn raw(endpoint: &dyn crate::Endpoint, value: &Value) -> String {
+    let text = value.to_string();
+    // What is masked may be longer than its mask; the rest of a large answer is not looked at.
+    let start: String = text.chars().take(2 * RAW_MAX).collect();
+    endpoint.for_operator(&start, RAW_MAX)
+}
+
+/// The operator reads what was expected where, and the answer; people and models only whose answer it was, since what a service
 /// answers in place of what it declares may be anything: a stack trace, a key.
-pub fn returns(tool: &str, problems: &[Problem]) -> Failure {
+pub fn returns(tool: &str, problems: &[Problem], raw: &str) -> Failure {
     let lines: Vec<_> = problems.iter().take(20).map(line).collect();
     Failure::new(Code::ReturnsInvalid, format!("'{tool}' answered something else than it declares"))
         .effect(Effect::Unknown)
-        .cause(Private::new(lines.join("; ")))
+        .cause(Private::new(format!("{}; the answer: {raw}", lines.join("; "))))
 }
 
 /// The answer is not of the shape that `select` is for.

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use serde_json::json;
 use testkit::Gate;
 
-use crate::tools::{Resends, resending, says};
+use crate::tools::{Resends, reading, resending, says, turning};
 
 cases! {
     "What people see";
@@ -25,6 +25,9 @@ cases! {
     a_file_of_ours_arrives_byte_for_byte: "R1";
     a_file_of_theirs_is_read_byte_for_byte: "I11";
     a_file_of_theirs_is_sent_again: "I11 R1";
+    a_file_of_theirs_is_an_argument: "I11 T";
+    a_command_that_wants_a_file_says_so: "I11 T10";
+    a_service_is_sent_a_file_and_answers_with_one: "I11 E11";
     a_chinese_reader_is_told_in_chinese: "R8";
     a_list_of_results_keeps_its_order: "E13";
 }
@@ -222,6 +225,58 @@ async fn a_file_of_theirs_is_sent_again(platform: Platform) {
     assert_eq!(stage.people.file(&seen.files[0]).await, [0, 1, 2, 3, 0xfe, 0xff, 0x80], "{seen:?}");
     let said = stage.people.reads("dm:ann", "sent again").await;
     assert!(!said.text.contains("one.bin"), "it is not named besides: {said:?}");
+    stage.end().await;
+}
+
+async fn a_file_of_theirs_is_an_argument(platform: Platform) {
+    let stage = Stage::at(platform, reading(), Gate::closed(), None).await;
+    let file = |name: &str, bytes: &str| json!({ "name": name, "mime": "application/octet-stream", "base64": bytes });
+    // The only file is meant where nothing is said of it.
+    let one = json!({ "files": [file("one.bin", "AAEC")] });
+    stage.people.say_with("dm:ann", "ann", "/scan_read note=first", one).await;
+    let said = stage.people.reads("dm:ann", "holds [0, 1, 2] first").await;
+    assert!(said.text.contains("one.bin"), "{said:?}");
+    let two = || json!({ "files": [file("one.bin", "AAEC"), file("two.bin", "BAUG")] });
+    stage.people.say_with("dm:ann", "ann", "/scan_read scan=two.bin note=named", two()).await;
+    stage.people.reads("dm:ann", "two.bin holds [4, 5, 6] named").await;
+    stage.people.say_with("dm:ann", "ann", "/scan_read scan=#1 note=numbered", two()).await;
+    stage.people.reads("dm:ann", "one.bin holds [0, 1, 2] numbered").await;
+    stage.people.say_with("dm:ann", "ann", "/scan_read note=either", two()).await;
+    stage.people.reads("dm:ann", "with the message came 'one.bin', 'two.bin'").await;
+    if platform == Platform::Discord {
+        // A command there has a place for it.
+        stage.people.offers("dm:ann", "scan_read").await;
+        let args = json!({ "scan": file("slashed.bin", "BwgJ"), "note": "attached" });
+        stage.people.command("dm:ann", "ann", "scan_read", args).await;
+        stage.people.reads("dm:ann", "slashed.bin holds [7, 8, 9] attached").await;
+    }
+    stage.end().await;
+}
+
+async fn a_command_that_wants_a_file_says_so(platform: Platform) {
+    let stage = Stage::at(platform, reading(), Gate::closed(), None).await;
+    stage.people.say("dm:ann", "ann", "/scan_read note=none").await;
+    stage.people.reads("dm:ann", "attach it to the message that asks for this").await;
+    stage.people.say("dm:ann", "ann", "/scan_read scan=/etc/passwd").await;
+    stage.people.reads("dm:ann", "a file that came with the message").await;
+    if platform == Platform::Slack {
+        // A command there brings no file, and a form has no place for one.
+        stage.people.command("general", "ann", "scan_read", json!("note=slashed")).await;
+        stage.people.reads("general", "attach it to the message that asks for this").await;
+    }
+    stage.end().await;
+}
+
+async fn a_service_is_sent_a_file_and_answers_with_one(platform: Platform) {
+    let stage = Stage::at(platform, turning().await, Gate::closed(), None).await;
+    // No text: bytes that no character begins with.
+    let file =
+        json!({ "name": "page.bin", "mime": "application/octet-stream", "base64": "/////////////////////wABAg==" });
+    stage.people.say_with("dm:ann", "ann", "/turn_round note=new-", json!({ "files": [file] })).await;
+    stage.people.reads("dm:ann", "is sent to the chat as a file").await;
+    let seen = stage.people.sees("dm:ann", |entry| entry.is_said() && !entry.files.is_empty()).await;
+    let bytes = stage.people.file(&seen.files[0]).await;
+    assert_eq!((&bytes[..3], bytes.len()), (&[2, 1, 0][..], 19), "{seen:?}");
     stage.end().await;
 }
 

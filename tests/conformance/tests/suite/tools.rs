@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use axum::{Router, extract::Multipart, response::IntoResponse};
 use conformance::Options;
 use contract::{Content, Message, Reply};
 use endpoints::Native;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tools::{Cx, Fault, ToolFailure};
 
 /// Says something fixed.
@@ -85,4 +88,63 @@ pub fn resending(native: &Arc<Resends>) -> Options {
     let tools = "---\nname: resends\ntoolset: lab\ndescription: Sends a file again\n\
                  endpoint: { type: native, name: resends }\n";
     with(tools.into(), vec![("resends", native.clone())])
+}
+
+/// Says what is in the file that it was given.
+struct Reads;
+
+#[async_trait]
+impl Native for Reads {
+    async fn call(&self, args: &Value, cx: &Cx<'_>) -> Result<Value, ToolFailure> {
+        let name = args["scan"].as_str().unwrap_or_default();
+        let file = tools::files::named(name, cx.host.files()).expect("it is one of the message's");
+        let mut stream = cx.host.open(file).await?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            bytes.extend_from_slice(&chunk.expect("it is read"));
+        }
+        Ok(json!(format!("{name} holds {bytes:?} {}", args["note"].as_str().unwrap_or("and no note"))))
+    }
+}
+
+/// With a tool `scan_read` that takes a file.
+pub fn reading() -> Options {
+    let tools = "---\nname: scan_read\ntoolset: lab\ndescription: Reads a scanned page\npermissions: [read]\n\
+                 parameters:\n  type: object\n  required: [scan]\n  properties:\n    \
+                 scan: { type: string, format: file }\n    note: { type: string }\n\
+                 endpoint: { type: native, name: reads }\n";
+    with(tools.into(), vec![("reads", Arc::new(Reads))])
+}
+
+/// Takes a file in a form and answers with what is in it, the other way round, as a document.
+async fn turned_round(mut form: Multipart) -> impl IntoResponse {
+    let (mut file, mut note) = (Vec::new(), String::new());
+    while let Some(part) = form.next_field().await.expect("it is a form") {
+        match part.file_name() {
+            Some(name) => {
+                note = format!("{note}{name}");
+                file = part.bytes().await.expect("it is whole").to_vec();
+            }
+            None => note = part.text().await.expect("it is text"),
+        }
+    }
+    file.reverse();
+    let name = format!("attachment; filename=\"{note}.pdf\"");
+    ([("content-type", "application/pdf".to_owned()), ("content-disposition", name)], file)
+}
+
+/// With a tool `turn_round` whose service takes a file and answers with one.
+pub async fn turning() -> Options {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+    let address = listener.local_addr().expect("it has one");
+    let app = Router::new().route("/turn", axum::routing::post(turned_round));
+    // Ends with the test's runtime.
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let tools = format!(
+        "---\nname: turn_round\ntoolset: lab\ndescription: Turns a scanned page round\npermissions: [read]\n\
+         parameters:\n  type: object\n  required: [scan]\n  properties:\n    \
+         scan: {{ type: string, format: file }}\n    note: {{ type: string }}\n\
+         endpoint:\n  method: POST\n  url: http://{address}/turn\n  headers: {{ content-type: multipart/form-data }}\n"
+    );
+    with(tools, Vec::new())
 }

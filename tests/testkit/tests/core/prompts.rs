@@ -5,6 +5,8 @@ use std::sync::Arc;
 use contract::{FileRef, Message, Opaque, Platform, Quote, Sender};
 use dispatch::model::{About, Said};
 use expect_test::expect;
+use futures_util::StreamExt;
+use serde_json::{Value, json};
 use testkit::{
     InABox, Scripted, Setup, message,
     model::{says, wants},
@@ -110,5 +112,56 @@ async fn a_picture_is_shown_to_a_model_that_sees_and_told_to_one_that_does_not()
             (false, _) => "a picture that you cannot see",
         };
         assert!(text.contains(told), "{text}");
+    }
+}
+
+/// Says what is in the file that it was given.
+struct Reads;
+
+#[async_trait::async_trait]
+impl endpoints::Native for Reads {
+    async fn call(&self, args: &Value, cx: &tools::Cx<'_>) -> Result<Value, tools::ToolFailure> {
+        let name = args["file"].as_str().unwrap_or_default();
+        let file = tools::files::named(name, cx.host.files()).expect("it is one of the message's");
+        let mut stream = cx.host.open(file).await?;
+        let chunk = stream.next().await.expect("it holds something").expect("it is read");
+        Ok(json!(format!("{name}: {}", String::from_utf8_lossy(&chunk))))
+    }
+}
+
+#[tokio::test]
+async fn a_model_hands_files_of_the_message_on_by_name_or_number() {
+    let file = |name: &str, n: u8| FileRef {
+        name: name.into(),
+        media_type: None,
+        size: None,
+        handle: Opaque::new(n.to_string()).unwrap(),
+    };
+    let files = vec![file("a.txt", 1), file("b.txt", 2), file("b.txt", 3)];
+    let said = Message { files, ..message(Platform::Telegram, "42", "ada", "read them") };
+    let model = Scripted::new([
+        wants(&[("reads", r#"{"file": "a.txt"}"#), ("reads", "{\"file\": \"#3\"}"), ("reads", "{}")]),
+        says("Read."),
+    ]);
+    let stores = store::open("sqlite::memory:", store::Options::default()).await.unwrap();
+    let mut setup = Setup::new(stores).model(&model);
+    setup.endpoints = setup.endpoints.native("reads", Reads);
+    setup.tools.push_str(
+        "---\nname: reads\ntoolset: lab\ndescription: Reads a file\nparameters:\n  type: object\n  required: [file]\n  \
+         properties: { file: { type: string, format: file } }\nendpoint: { type: native, name: reads }\n",
+    );
+    let gateway = setup.start().ready().await;
+    gateway.outlet.files_hold(b"hello");
+    gateway.say_as(said).await;
+    let asked = model.asked();
+    assert!(
+        asked[0]
+            .text()
+            .contains(r#"(With it came a file that you cannot read, as #3: <untrusted from="file name">b.txt"#)
+    );
+    assert!(asked[0].tools.to_string().contains("the name of a file that came with the message"));
+    let told = asked[1].text();
+    for words in ["a.txt: hello", "#3: hello", "with the message came 'a.txt', '#2', '#3'"] {
+        assert!(told.contains(words), "{words} in {told}");
     }
 }

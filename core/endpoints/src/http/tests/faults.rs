@@ -52,6 +52,7 @@ impl World {
             resources: &self.resources,
             places: None,
             repeatable,
+            stages: None,
         };
         run(call, cx).await
     }
