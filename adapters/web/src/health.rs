@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use contract::{TurnId, seams::Condition};
+use dispatch::AuditHealth;
 use serde_json::{Value, json};
 
 use crate::{gate::Who, routes::App};
@@ -41,6 +42,7 @@ pub async fn ready(State(app): State<Arc<App>>, Extension(who): Extension<Who>) 
 async fn conditions(app: &App) -> Vec<(String, Condition)> {
     let mut all = vec![("store".to_owned(), store(app).await), ("work".to_owned(), work(app))];
     all.push(("traces".to_owned(), traces(app)));
+    all.extend(app.gateway.audit_health().iter().map(trail));
     for (name, condition) in app.gateway.health().all().into_iter().chain((app.conditions)()) {
         match all.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) if *known == Condition::Ready => *known = condition,
@@ -73,6 +75,14 @@ fn traces(app: &App) -> Condition {
         (0, 0) => Condition::Ready,
         (waiting, dropped) => Condition::Degraded(format!("{waiting} records wait, {dropped} were lost")),
     }
+}
+
+fn trail(health: &AuditHealth) -> (String, Condition) {
+    let condition = match (health.waiting, health.lost, health.is_full) {
+        (_, 0, false) => Condition::Ready,
+        (waiting, lost, _) => Condition::Degraded(format!("{waiting} events wait, {lost} were lost")),
+    };
+    (format!("audit:{}", health.name), condition)
 }
 
 /// Sentences and names of conversations are for operators; anybody may know which part is not well.

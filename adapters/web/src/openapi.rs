@@ -72,9 +72,18 @@ fn paths() -> Value {
             "responses": { "200": { "description": "Events", "content": { "text/event-stream": {} } }, "default": problem() },
         } },
         "/v1/stats": { "get": {
-            "summary": "How each tool fared, and what language models took since the process began, by tenant and model; with 'schedule' how its turns and the tools in them fared (operators)",
-            "parameters": [query("since"), query("schedule")],
+            "summary": "How each tool (or platform, tenant, code: 'by') fared, what stands out ('unusual'), and what language models took since the process began, by tenant and model; with 'schedule' how its turns and the tools in them fared (operators)",
+            "parameters": [query("since"), query("schedule"), query("by"), query("unusual")],
             "responses": answers(&[("200", "Counts and durations", "Stats")]),
+        } },
+        "/metrics": { "get": {
+            "summary": "What is counted since the process began, for Prometheus (operators)",
+            "responses": { "200": { "description": "The figures", "content": { "text/plain": {} } }, "default": problem() },
+        } },
+        "/v1/audit": { "get": {
+            "summary": "One event for each call, newest first (operators)",
+            "parameters": [query("turn"), query("tool"), query("platform"), query("tenant"), query("failed"), query("since"), query("limit")],
+            "responses": answers(&[("200", "The events", "Events")]),
         } },
         "/v1/policies": { "get": {
             "summary": "The rules in force, as written (operators)",
@@ -331,6 +340,7 @@ fn schemas() -> Value {
             "detail": { "type": "string", "description": "for operators only" },
         } },
         "Stats": { "type": "object" },
+        "Events": { "type": "object" },
         "Rules": { "type": "object", "properties": { "rules": { "type": "array", "items": { "type": "object", "properties": {
             "layer": text(), "rule": text(), "file": text(), "line": number() } } } } },
         "Explained": { "type": "object", "properties": {

@@ -18,11 +18,11 @@ use crate::{
     approvals, chat,
     gate::{self, Gate},
     health::{self, Conditions},
-    messages, openapi, page, pairings,
+    messages, metrics, openapi, page, pairings,
     pictures::Pictures,
     policies,
     problem::Problem,
-    schedules, sessions,
+    schedules, sessions, stats,
     tools::{self, lifecycle},
     traces,
 };
@@ -31,6 +31,7 @@ use crate::{
 pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/healthz"),
     ("get", "/readyz"),
+    ("get", "/metrics"),
     ("post", "/v1/messages"),
     ("get", "/v1/messages/{reference}"),
     ("post", "/v1/chat/completions"),
@@ -49,6 +50,7 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("get", "/v1/traces/{reference}"),
     ("get", "/v1/traces/{reference}/events"),
     ("get", "/v1/stats"),
+    ("get", "/v1/audit"),
     ("get", "/v1/policies"),
     ("get", "/v1/policies/explain"),
     ("get", "/v1/approvals"),
@@ -122,6 +124,7 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
     let api = Router::new()
         .route("/healthz", get(health::live).fallback(only_get))
         .route("/readyz", get(health::ready).fallback(only_get))
+        .route("/metrics", get(metrics::metrics).fallback(only_get))
         .route("/v1/messages", post(messages::post).fallback(only_post))
         .route("/v1/messages/{reference}", get(messages::get).fallback(only_get))
         .route("/v1/chat/completions", post(chat::complete).fallback(only_post))
@@ -137,7 +140,8 @@ pub fn router(app: Arc<App>, gate: Arc<Gate>, pages: Option<Router>, hooks: Opti
         .route("/v1/traces", get(traces::list).fallback(only_get))
         .route("/v1/traces/{reference}", get(traces::show).fallback(only_get))
         .route("/v1/traces/{reference}/events", get(traces::events).fallback(only_get))
-        .route("/v1/stats", get(traces::stats).fallback(only_get))
+        .route("/v1/stats", get(stats::stats).fallback(only_get))
+        .route("/v1/audit", get(stats::audit).fallback(only_get))
         .route("/v1/policies", get(policies::list).fallback(only_get))
         .route("/v1/policies/explain", get(policies::explain).fallback(only_get))
         .route("/v1/approvals", get(approvals::list).fallback(only_get))

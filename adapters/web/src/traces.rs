@@ -1,4 +1,4 @@
-//! `GET /v1/traces[/{reference}[/events]]` and `GET /v1/stats`.
+//! `GET /v1/traces[/{reference}[/events]]`, and how the turns of schedules fared.
 
 use std::sync::Arc;
 
@@ -20,8 +20,6 @@ use crate::{body, follow, gate::Who, messages::eyes, problem::Problem, routes::A
 /// Lines of a list unless the request says otherwise, and at most.
 const LINES: usize = 50;
 const LINES_MAX: usize = 1_000;
-/// Statistics go back this far unless the request says otherwise; of schedules, as far as trees are kept.
-const STATS_SINCE: &str = "24h";
 /// In place of a schedule's id: all of them.
 const ANY: &str = "any";
 
@@ -116,56 +114,15 @@ pub async fn events(
     Ok(follow::stream(&app, turn, follow::Told::new(turn, eyes(&who)), None, None))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Window {
-    since: Option<String>,
-    schedule: Option<String>,
-}
-
 /// How the turns of a schedule fared, and the tools that they called, the slowest first.
-async fn stats_of_schedules(app: &App, window: Window) -> Result<Response, Problem> {
-    let (session, scheduled) = of_schedule(window.schedule)?;
-    let since_ms = body::since("since", window.since.as_deref(), body::now_ms())?;
+pub async fn stats_of_schedules(
+    app: &App,
+    schedule: Option<String>,
+    since: Option<String>,
+) -> Result<Response, Problem> {
+    let (session, scheduled) = of_schedule(schedule)?;
+    let since_ms = body::since("since", since.as_deref(), body::now_ms())?;
     let query = TurnQuery { session, scheduled, since_ms, ..TurnQuery::default() };
     let fared = app.gateway.fared(&query).await?;
     Ok(Json(view::fared(since_ms, &fared)).into_response())
-}
-
-/// How each tool fared, and how busy the gateway is.
-pub async fn stats(State(app): State<Arc<App>>, Extension(who): Extension<Who>, uri: Uri) -> Result<Response, Problem> {
-    who.operator()?;
-    let window: Window = body::query(&uri)?;
-    if window.schedule.is_some() {
-        return stats_of_schedules(&app, window).await;
-    }
-    let since = body::since("since", Some(window.since.as_deref().unwrap_or(STATS_SINCE)), body::now_ms())?;
-    let stats = app.gateway.stats(since.unwrap_or_default()).await?;
-    let tools: Vec<_> = stats
-        .iter()
-        .map(|tool| {
-            let failed: serde_json::Map<_, _> =
-                tool.failed.iter().map(|(code, n)| (code.as_str().to_owned(), json!(n))).collect();
-            json!({ "tool": tool.tool, "calls": tool.calls, "ok": tool.ok, "failed": failed,
-                "p50_us": tool.p50_us, "p95_us": tool.p95_us })
-        })
-        .collect();
-    let spent = app.gateway.spent();
-    // Since this process began.
-    let models = spent.iter().map(|spent| {
-        let usage = &spent.usage;
-        json!({ "tenant": spent.tenant, "model": spent.model, "steps": spent.steps, "failed": spent.failed,
-            "input": usage.input, "cached": usage.cached, "output": usage.output, "cost_micros": usage.cost_micros })
-    });
-    let models: Vec<_> = models.collect();
-    let (lanes, deliveries, running) = app.gateway.load();
-    let traces = app.gateway.trace_health();
-    Ok(Json(json!({
-        "since_ms": since,
-        "tools": tools,
-        "models": models,
-        "load": { "conversations": lanes, "deliveries": deliveries, "turns": running },
-        "trace_records": { "waiting": traces.waiting, "dropped": traces.dropped },
-    }))
-    .into_response())
 }

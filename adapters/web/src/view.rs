@@ -67,6 +67,9 @@ pub fn node(node: &Node, eyes: Eyes) -> Value {
         out["detail"] = json!(node.detail);
         out["spec"] = json!(node.spec.map(|digest| digest.to_string()));
         out["upstream_status"] = json!(node.upstream_status);
+        if let Some(bodies) = &node.bodies {
+            out["bodies"] = json!(bodies);
+        }
     }
     out
 }

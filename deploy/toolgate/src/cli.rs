@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use contract::{Platform, records::ScheduleId};
 
 pub use approvals::Approvals;
+pub use checkpoint::Checkpoint;
 pub use schedule::{Named, Schedule, Wish};
 pub use tool::{Add, Change, ImportMcp, Invoke, Tool, ToolName};
 
@@ -102,6 +103,9 @@ pub enum Command {
     /// Let people in who were shown a code, where policy says `pairing`
     #[command(subcommand)]
     Pairing(Pairing),
+    /// See what tools changed in folders, and bring back how they were
+    #[command(subcommand)]
+    Checkpoint(Checkpoint),
     /// See what is remembered, and forget it
     #[command(subcommand)]
     Session(Session),
@@ -128,6 +132,7 @@ impl Command {
             | Self::Approvals(_)
             | Self::Schedule(_)
             | Self::Pairing(_)
+            | Self::Checkpoint(_)
             | Self::Session(_)
             | Self::Health(_)
             | Self::Completions { .. } => false,
@@ -341,6 +346,9 @@ pub enum Trace {
     Show {
         /// The reference that a reply shows
         reference: String,
+        /// With whole arguments and results of tools that say `full_payload_log`
+        #[arg(long)]
+        full: bool,
         #[command(flatten)]
         remote: Remote,
     },
@@ -360,6 +368,39 @@ pub enum Trace {
         #[command(flatten)]
         remote: Remote,
     },
+    /// One event for each call, newest first; with --json all that is known of it
+    #[command(after_help = texts::TRACE_AUDIT)]
+    Audit {
+        #[command(flatten)]
+        filter: AuditFilter,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct AuditFilter {
+    /// Only of this turn, by its reference
+    #[arg(long, value_name = "REFERENCE")]
+    pub turn: Option<String>,
+    /// Only calls of this tool
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// Only from this platform
+    #[arg(long, value_parser = platform)]
+    pub platform: Option<Platform>,
+    /// Only of this tenant
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
+    /// Only what failed
+    #[arg(long)]
+    pub failed: bool,
+    /// Only what began within this time: 15m, 24h, 7d
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub since: Option<std::time::Duration>,
+    /// At most so many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub limit: u16,
 }
 
 #[derive(Debug, Clone, Default, Args)]
@@ -370,6 +411,12 @@ pub struct StatsFilter {
     /// Only in turns of this schedule, the slowest tool first; without an id, of all schedules
     #[arg(long, value_name = "ID", num_args = 0..=1)]
     pub schedule: Option<Option<ScheduleId>>,
+    /// What calls are told apart by [default: tool]
+    #[arg(long, value_parser = ["tool", "platform", "tenant", "code"], conflicts_with_all = ["schedule", "unusual"])]
+    pub by: Option<String>,
+    /// Only what stands out: a tool's sudden rise, rows of tools that nobody else calls together
+    #[arg(long, conflicts_with = "schedule")]
+    pub unusual: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -411,6 +458,7 @@ fn time(text: &str) -> Result<std::time::Duration, String> {
 }
 
 mod approvals;
+mod checkpoint;
 mod schedule;
 mod texts;
 mod tool;

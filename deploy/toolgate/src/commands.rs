@@ -1,10 +1,11 @@
-//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …`, `pairing …`, `approvals …`, `schedule …` and `session …`. What the files say needs no gateway;
+//! The commands that look and leave: `check`, `tool …`, `policy …`, `trace …`, `pairing …`, `approvals …`, `schedule …`, `checkpoint …` and `session …`. What the files say needs no gateway;
 //! what happened is asked of the running one, or read from the store when none answers.
 //!
 //! Each gives a [`Said`]: what is printed for people, the same for programs, and how the process ends.
 
 mod approvals;
 mod check;
+mod checkpoint;
 mod import_mcp;
 mod pairing;
 mod policy;
@@ -24,6 +25,7 @@ use tools::Registry;
 
 pub use approvals::{allow, approval, approvals, deny};
 pub use check::{check, validate};
+pub use checkpoint::checkpoint;
 pub use import_mcp::import_mcp;
 pub use pairing::{approve, pairings, remove};
 pub use policy::{Whose, explain, show as policies};
@@ -34,7 +36,7 @@ pub use tool::{
     add_tools, all_tools, deprecate_tool, invoke, list, publish_tool, refresh_tool, remove_tool, rollback_tool, show,
     tool_history,
 };
-pub use trace::{stats, tail, turn, turns};
+pub use trace::{audit, stats, tail, turn, turns};
 
 use crate::{
     cli::{Exit, Who},

@@ -4,7 +4,10 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use clap::{CommandFactory, Parser};
 use toolgate::{
-    cli::{Approvals, Chat, Cli, Command, Common, Exit, Pairing, Policy, Schedule, Session, Sim, Tool, Trace, Up},
+    cli::{
+        Approvals, Chat, Checkpoint, Cli, Command, Common, Exit, Pairing, Policy, Schedule, Session, Sim, Tool, Trace,
+        Up,
+    },
     commands::{self, Said, Whose},
     config::{self, Config, Loaded, Store},
     ink::{Ink, Tone},
@@ -19,6 +22,9 @@ use tracing_subscriber::EnvFilter;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(code) = confine() {
+        return code;
+    }
     let cli = Cli::parse();
     // Once, before the first client is built; a second provider would be a second TLS stack.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
@@ -45,6 +51,24 @@ fn main() -> ExitCode {
             ExitCode::from(ended.code())
         }
     }
+}
+
+/// `toolgate confine PLAN -- PROGRAM ARGS`: what the gateway starts between itself and a tool that is a program. Nobody
+/// types it, so that it is in no help; it begins before there are threads.
+#[cfg(target_os = "linux")]
+fn confine() -> Option<ExitCode> {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    match args.as_slice() {
+        [word, plan, dashes, argv @ ..] if word == "confine" && dashes == "--" => {
+            Some(endpoints::command::launch::run(&plan.to_string_lossy(), argv).into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine() -> Option<ExitCode> {
+    None
 }
 
 #[expect(clippy::print_stdout, reason = "a program reads one place, whatever happened")]
@@ -81,6 +105,7 @@ async fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Approvals(command) => approvals(&common, command).await,
         Command::Schedule(command) => schedule(&common, command).await,
         Command::Pairing(command) => pairing(&common, command).await,
+        Command::Checkpoint(command) => checkpoint(&common, &command).await,
         Command::Session(command) => session(&common, command).await,
         Command::Health(remote) => Ok(say(&common, commands::health(&configuration(&common)?, &remote).await)),
     }
@@ -258,6 +283,10 @@ async fn pairing(common: &Common, command: Pairing) -> Result<Exit, Ended> {
     Ok(say(common, said))
 }
 
+async fn checkpoint(common: &Common, command: &Checkpoint) -> Result<Exit, Ended> {
+    Ok(say(common, commands::checkpoint(&configuration(common)?, command).await))
+}
+
 async fn session(common: &Common, command: Session) -> Result<Exit, Ended> {
     let config = configuration(common)?;
     let said = match command {
@@ -274,7 +303,8 @@ async fn trace(common: &Common, command: Trace) -> Result<Exit, Ended> {
     let said = match command {
         Trace::Tail { filter, remote } => return commands::tail(&config, &filter, &remote, common.json).await,
         Trace::List { filter, remote } => commands::turns(&config, &filter, &remote).await,
-        Trace::Show { reference, remote } => commands::turn(&config, &reference, &remote).await,
+        Trace::Show { reference, full, remote } => commands::turn(&config, &reference, full, &remote).await,
+        Trace::Audit { filter, remote } => commands::audit(&config, &filter, &remote).await,
         Trace::Stats { filter, remote } => commands::stats(&config, &filter, &remote).await,
     };
     Ok(say(common, said))

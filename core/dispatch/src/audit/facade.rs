@@ -6,7 +6,12 @@ use contract::{
 };
 
 use super::AuditHealth;
-use crate::{gateway::Gateway, trace::Counted};
+use crate::{
+    gateway::Gateway,
+    trace::Counted,
+    turn::now_ms,
+    unusual::{Unusual, unusual},
+};
 
 /// How the calls of one tool are held back now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +42,11 @@ impl Gateway {
     /// What was counted since a time, by the minute.
     pub async fn measures(&self, since_ms: u64) -> Result<Vec<Measure>, StoreDown> {
         self.inner.stores.trees.measures(since_ms).await
+    }
+
+    /// What stood out since a time.
+    pub async fn unusual(&self, since_ms: u64) -> Result<Vec<Unusual>, StoreDown> {
+        unusual(&self.inner.stores, since_ms, now_ms()).await
     }
 
     /// Tools whose calls run under a limit, wait, or are let through no more.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     fields::Diagnosis,
     keys, quotes,
-    types::{EndpointSpec, HttpSpec, PayloadLog, ResourceScope, Spec},
+    types::{EndpointSpec, HttpSpec, ResourceScope, Spec},
     vague::vague,
 };
 
@@ -35,14 +35,6 @@ fn warn(spec: &Spec, path: &str, message: impl Into<String>, found: &mut Diagnos
 
 /// Nothing that is written is ignored silently.
 fn inactive(spec: &Spec, found: &mut Diagnosis) {
-    let keys = ["execution.async"];
-    for path in keys.into_iter().filter(|path| spec.places.has(path)) {
-        let key = path.rsplit('.').next().unwrap_or(path);
-        warn(spec, path, format!("'{key}' is not active in this version"), found);
-    }
-    if spec.full_payload_log != PayloadLog::Never {
-        warn(spec, "full_payload_log", "'full_payload_log' is not active in this version", found);
-    }
     if spec.execution.resource_scope == ResourceScope::Global {
         let message =
             "'resource_scope: global' is not active in this version: calls wait for each other in one process";
@@ -92,7 +84,7 @@ fn execution(spec: &Spec, found: &mut Diagnosis) {
         warn(spec, "execution.retries", message, found);
     }
     let leaves_us = match &spec.endpoint {
-        EndpointSpec::Http(_) | EndpointSpec::Mcp { .. } | EndpointSpec::Command { .. } => true,
+        EndpointSpec::Http(_) | EndpointSpec::Mcp { .. } | EndpointSpec::Command(_) => true,
         EndpointSpec::Pipeline(_) | EndpointSpec::Native { .. } => false,
     };
     if leaves_us && execution.concurrency_limit.is_none() {

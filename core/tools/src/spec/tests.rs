@@ -93,6 +93,8 @@ fn every_documented_key_is_read() {
                             "orderId",
                         ),
                     ],
+                    places: [],
+                    file_limit: 10485760,
                     credential: Some(
                         "order_api",
                     ),
@@ -134,17 +136,38 @@ fn every_documented_key_is_read() {
                 ),
                 resource_scope: Process,
                 async: Some(
-                    Object {
-                        "id": String("/job_id"),
-                        "poll": Object {
-                            "method": String("GET"),
-                            "url": String("https://internal-api.example.local/jobs/{id}"),
-                            "interval": String("2s"),
+                    Jobs {
+                        id: "/job_id",
+                        poll: Asked {
+                            method: "GET",
+                            url: "https://internal-api.example.local/jobs/{id}",
+                            headers: [],
                         },
-                        "done": String("/status == 'done'"),
-                        "failed": String("/status == 'failed'"),
-                        "result": String("/result"),
-                        "timeout": String("30m"),
+                        interval: 2s,
+                        done: Condition(
+                            [
+                                Test {
+                                    pointer: "/status",
+                                    equal: true,
+                                    value: String("done"),
+                                },
+                            ],
+                        ),
+                        failed: Some(
+                            Condition(
+                                [
+                                    Test {
+                                        pointer: "/status",
+                                        equal: true,
+                                        value: String("failed"),
+                                    },
+                                ],
+                            ),
+                        ),
+                        result: "/result",
+                        progress: None,
+                        timeout: 1800s,
+                        cancel: None,
                     },
                 ),
             },
@@ -186,8 +209,6 @@ fn what_is_not_built_yet_is_said_to_be_so() {
         expect![[r#"
             tool order_query from line 1
             warning t.yaml:8:58: nothing is said of 'prefix match allowed': if it belongs to the text before it, put that in quotes
-            warning t.yaml:25:14: 'async' is not active in this version
-            warning t.yaml:28:1: 'full_payload_log' is not active in this version
         "#]],
     );
 }

@@ -256,11 +256,20 @@ Examples:
 pub const TRACE_STATS: &str = "\
 Examples:
   toolgate trace stats --since 7d
+  toolgate trace stats --by tenant                 tool, platform, tenant or code
+  toolgate trace stats --unusual                   what stands out
   toolgate trace stats --schedule 1v5zk3m9
   toolgate trace stats --schedule                  in the turns of all schedules
 
 Of schedules it is told from the call trees of the newest 1,000 turns, the slowest tool first, with
 the turn of its slowest call.";
+
+pub const TRACE_AUDIT: &str = "\
+Examples:
+  toolgate trace audit --tool orders_cancel --since 7d
+  toolgate trace audit --turn 01KBA7Q3ZJ8M4W0N5RX2VCT007 --json
+
+Of the store. How long events are kept, and where else they go, says `audit` in the configuration.";
 
 pub const TRACE_TAIL: &str = "\
 Examples:
@@ -282,3 +291,11 @@ pub const COMPLETIONS: &str = "\
 Examples:
   toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
   toolgate completions fish > ~/.config/fish/completions/toolgate.fish";
+
+pub const CHECKPOINT_RESTORE: &str = "\
+Examples:
+  toolgate checkpoint list --folder /srv/reports
+  toolgate checkpoint show 1f2e3d4c-1796083200000     what differs now
+  toolgate checkpoint restore 1f2e3d4c-1796083200000
+
+Files that came later are removed; the checkpoint that is taken of the present first has them.";

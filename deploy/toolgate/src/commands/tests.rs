@@ -100,8 +100,7 @@ fn every_kind_of_file_is_checked() {
         expect![[r#"
             error: tools/bad.yaml:2:1: unknown key 'endpont' in a tool: did you mean 'endpoint'?
             error: platform-policies/web.yaml:2:1: unknown key 'tolsets': did you mean 'toolsets'?
-            warning: toolgate.yaml:1:8: 'audit' is not active in this version
-            toolgate.yaml: 1 tool, 0 chat accounts, 2 errors, 1 warning
+            toolgate.yaml: 1 tool, 0 chat accounts, 2 errors
         "#]],
     );
     assert_eq!((said.exit, &said.json["ok"]), (Exit::BadConfig, &json!(false)));
@@ -246,7 +245,7 @@ async fn a_trace_is_drawn_with_who_where_and_what() {
     });
     let remote = answering("/v1/traces/{turn}", 200, body).await;
     let folder = Folder::new();
-    let said = turn(&folder.config(), TURN, &remote).await;
+    let said = turn(&folder.config(), TURN, false, &remote).await;
     let text: String =
         said.text.lines().filter(|line| !line.starts_with("started ")).map(|line| format!("{line}\n")).collect();
     expect![[r#"
@@ -264,7 +263,7 @@ async fn a_trace_is_drawn_with_who_where_and_what() {
         └─ ? later                  +1.5 ms           …  unknown
     "#]]
     .assert_eq(&text);
-    assert_eq!(turn(&folder.config(), "no reference", &remote).await.exit, Exit::Usage);
+    assert_eq!(turn(&folder.config(), "no reference", false, &remote).await.exit, Exit::Usage);
 }
 
 #[tokio::test]
@@ -301,7 +300,7 @@ async fn how_a_schedule_fared_is_a_table_with_its_slowest_tool_first() {
         "tools": [tool("weather_query", 4, 5_000_000), tool("order_query", 4, 40_000)] });
     let remote = answering("/v1/stats", 200, body).await;
     let folder = Folder::new();
-    let filter = crate::cli::StatsFilter { schedule: Some(Some("a1b2c3d4".parse().unwrap())), since: None };
+    let filter = crate::cli::StatsFilter { schedule: Some(Some("a1b2c3d4".parse().unwrap())), ..Default::default() };
     folder.check(
         &stats(&folder.config(), &filter, &remote).await,
         expect![[r#"
@@ -399,7 +398,7 @@ async fn without_a_gateway_a_tool_is_run_alone_and_its_tree_stays() {
     let reference = said.json["reference"].as_str().unwrap();
     let listed = turns(&config, &everything(), &asked.remote).await;
     assert_eq!(listed.json["traces"][0]["turn"], reference, "{}", listed.text);
-    let shown = turn(&config, reference, &asked.remote).await;
+    let shown = turn(&config, reference, false, &asked.remote).await;
     let call = shown.json["nodes"].as_array().unwrap().iter().find(|node| node["tool"] == "act").unwrap();
     assert_eq!((&call["state"], &call["marks"]), (&json!("ok"), &json!(["coerced ms: \"1\" to 1"])));
 }

@@ -1,4 +1,4 @@
-//! `trace list|show|tail|stats`: of the running gateway, else of the store.
+//! `trace list|show|tail|stats|audit`: of the running gateway, else of the store.
 
 use std::{collections::HashSet, future::Future, time::Duration};
 
@@ -10,13 +10,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 mod fared;
+mod stats;
+
+pub use stats::{audit, stats};
 
 use super::{
     Said, Teller,
     remote::{Gateway, Trouble},
 };
 use crate::{
-    cli::{Exit, Remote, StatsFilter, TraceFilter},
+    cli::{Exit, Remote, TraceFilter},
     config::{Config, Store},
     ink::{Ink, Tone, duration, ending},
     run::{Ended, gateway::open_store},
@@ -24,8 +27,6 @@ use crate::{
     tree,
 };
 
-/// Statistics go back this far unless it is said otherwise.
-const STATS_SINCE: Duration = Duration::from_secs(24 * 3_600);
 /// In place of a schedule's id: all of them.
 const ANY: &str = "any";
 /// How often `tail` asks.
@@ -59,7 +60,7 @@ pub async fn turns(config: &Config, filter: &TraceFilter, remote: &Remote) -> Sa
 }
 
 /// One turn with its tree.
-pub async fn turn(config: &Config, reference: &str, remote: &Remote) -> Said {
+pub async fn turn(config: &Config, reference: &str, full: bool, remote: &Remote) -> Said {
     let Ok(turn) = reference.parse::<TurnId>() else {
         return Said::failed(Exit::Usage, format!("{reference}: not a reference: those have 26 letters and digits"));
     };
@@ -73,34 +74,12 @@ pub async fn turn(config: &Config, reference: &str, remote: &Remote) -> Said {
         }
     });
     match asked.await {
-        Ok((json, teller)) => Said::told(drawn(turn, &json), json).by(&teller),
-        Err(said) => said,
-    }
-}
-
-/// How each tool fared.
-pub async fn stats(config: &Config, filter: &StatsFilter, remote: &Remote) -> Said {
-    if let Some(schedule) = &filter.schedule {
-        return fared::stats(config, *schedule, filter.since, remote).await;
-    }
-    let since = filter.since.unwrap_or(STATS_SINCE);
-    let query = [("since", format!("{}s", since.as_secs().max(1)))];
-    let asked = ask(config, remote, "/v1/stats", &query, |stores| async move {
-        let tools = stores.trees.stats(since_ms(since)).await.map_err(|down| down.to_string())?;
-        let tools: Vec<_> = tools
-            .iter()
-            .map(|tool| {
-                let failed: serde_json::Map<_, _> = tool.failed.iter().map(|(code, n)| (code.to_string(), json!(n))).collect();
-                json!({ "tool": tool.tool, "calls": tool.calls, "ok": tool.ok, "failed": failed, "p50_us": tool.p50_us, "p95_us": tool.p95_us })
-            })
-            .collect();
-        Ok(json!({ "tools": tools }))
-    });
-    match asked.await {
         Ok((json, teller)) => {
-            let columns = [text("tool"), number("calls"), number("ok"), number("p50"), number("p95"), text("failures")];
-            let rows = json["tools"].as_array().into_iter().flatten().map(stats_row);
-            Said::told(table::draw(&columns, rows, "no tool was called in that time"), json).by(&teller)
+            let mut text = drawn(turn, &json);
+            if full {
+                text.push_str(&bodies(&json));
+            }
+            Said::told(text, json).by(&teller)
         }
         Err(said) => said,
     }
@@ -264,15 +243,6 @@ fn row(line: &Value) -> Vec<String> {
     ]
 }
 
-fn stats_row(tool: &Value) -> Vec<String> {
-    let (calls, ok) = (tool["calls"].as_u64().unwrap_or_default(), tool["ok"].as_u64().unwrap_or_default());
-    let percent = if calls == 0 { String::new() } else { format!("{:.1} %", ok as f64 * 100.0 / calls as f64) };
-    let failed = tool["failed"].as_object().into_iter().flatten().map(|(code, n)| format!("{n} {code}"));
-    let time = |name: &str| tool[name].as_u64().map(duration).unwrap_or_default();
-    let name = tool["tool"].as_str().unwrap_or_default().to_owned();
-    vec![name, calls.to_string(), percent, time("p50_us"), time("p95_us"), failed.collect::<Vec<_>>().join(", ")]
-}
-
 fn drawn(turn: TurnId, json: &Value) -> String {
     let text = |value: &Value| value.as_str().map(|text| contract::text::one_line(text, 200));
     let nodes: Vec<_> = json["nodes"].as_array().into_iter().flatten().filter_map(|value| node(turn, value)).collect();
@@ -291,6 +261,29 @@ fn drawn(turn: TurnId, json: &Value) -> String {
     lines.push(String::new());
     lines.push(tree::draw(&nodes, tree::Style { ink: Ink::for_stdout(), details: true }));
     lines.join("\n")
+}
+
+/// Whole arguments and results, where tools keep them.
+fn bodies(json: &Value) -> String {
+    let mut text = String::new();
+    for node in json["nodes"].as_array().into_iter().flatten() {
+        let Some(bodies) = node["bodies"].as_object() else { continue };
+        let name = |key: &str| node[key].as_str().unwrap_or_default();
+        text.push_str(&format!("\n\n{} {}", name("tool"), name("path")));
+        for part in ["args", "result"] {
+            let body = bodies.get(part).and_then(Value::as_str).unwrap_or_default();
+            text.push_str(&format!("\n{part}:\n{}", shown(body)));
+        }
+    }
+    match text.is_empty() {
+        true => "\n\nno call of it keeps its bodies; a tool that says 'full_payload_log' does".to_owned(),
+        false => text,
+    }
+}
+
+/// Nothing of it moves a terminal's cursor.
+fn shown(body: &str) -> String {
+    body.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect()
 }
 
 /// A node as the API shows it; what this version does not know of it is left out.

@@ -29,7 +29,12 @@ pub struct Hook {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Does {
     /// It is asked, somewhere else.
-    Asks { at: At, via: Via, class: Class, timeout: Duration },
+    Asks {
+        at: At,
+        via: Via,
+        class: Class,
+        timeout: Duration,
+    },
     Fills(Defaults),
     Masks(Mask),
     Shortens(Summary),
@@ -126,7 +131,8 @@ fn asks(reader: &mut Reader, table: &mut Table, what: &str, tree: Tree) -> Optio
     let timeout = table.take("timeout").and_then(|tree| {
         let timeout = reader.duration(&table.name("timeout"), &tree)?;
         if timeout.is_zero() || timeout > TIMEOUT_MAX {
-            let message = format!("'{}' must be above 0 and at most {} s", table.name("timeout"), TIMEOUT_MAX.as_secs());
+            let message =
+                format!("'{}' must be above 0 and at most {} s", table.name("timeout"), TIMEOUT_MAX.as_secs());
             reader.error(&tree.spot, message);
         }
         Some(timeout)
@@ -188,8 +194,7 @@ fn program(reader: &mut Reader, table: &mut Table, tree: Tree) -> Option<Via> {
 fn fills(reader: &mut Reader, path: &str, tree: Tree) -> Option<Defaults> {
     let spot = tree.spot.clone();
     let mut table = reader.table(path, tree)?;
-    let all: serde_json::Map<_, _> =
-        table.take_all().into_iter().map(|(name, tree)| (name.text, json(tree))).collect();
+    let all: serde_json::Map<_, _> = table.take_all().into_iter().map(|(name, tree)| (name.text, json(tree))).collect();
     if all.is_empty() {
         reader.error(&spot, format!("'{path}' names no argument"));
     }
@@ -260,7 +265,9 @@ fn json(tree: Tree) -> serde_json::Value {
         Value::Float(number) => number.into(),
         Value::Text(text) => text.into(),
         Value::List(items) => items.into_iter().map(json).collect(),
-        Value::Map(pairs) => pairs.into_iter().map(|(key, tree)| (key.text, json(tree))).collect::<serde_json::Map<_, _>>().into(),
+        Value::Map(pairs) => {
+            pairs.into_iter().map(|(key, tree)| (key.text, json(tree))).collect::<serde_json::Map<_, _>>().into()
+        }
     }
 }
 

@@ -223,7 +223,7 @@ fn credential(
 }
 
 /// Names with their values, each text or a reference, which may stand behind a first word: `Bearer env:TOKEN`.
-fn values(reader: &mut Reader, path: &str, tree: Tree) -> Vec<(Key, Vec<Part>)> {
+pub(super) fn values(reader: &mut Reader, path: &str, tree: Tree) -> Vec<(Key, Vec<Part>)> {
     let Some(mut table) = reader.table(path, tree) else { return Vec::new() };
     let mut all = Vec::new();
     for (key, tree) in table.take_all() {

@@ -1,8 +1,9 @@
 //! The configuration file, `toolgate.yaml`: strict, with a place for every error; secrets are references.
 
+mod audit;
 mod credentials;
 pub mod finding;
-mod inactive;
+pub mod hooks;
 pub mod mcp;
 pub mod model;
 mod overrides;
@@ -24,6 +25,7 @@ use contract::Platform;
 
 pub use self::read::parse_duration;
 pub use self::{
+    audit::{Audit, Posted},
     finding::{Finding, finding_at},
     mcp::McpServer,
     model::{Model, Models},
@@ -63,6 +65,9 @@ pub struct Config {
     pub credentials: BTreeMap<String, endpoints::credentials::Settings>,
     /// MCP servers whose tools may be used.
     pub mcp_servers: Vec<McpServer>,
+    /// What is added to the way of every call, in order.
+    pub hooks: Vec<hooks::Hook>,
+    pub audit: Audit,
     pub limits: Limits,
     pub log: Log,
 }
@@ -178,6 +183,8 @@ impl Config {
             model: None,
             credentials: BTreeMap::new(),
             mcp_servers: Vec::new(),
+            hooks: Vec::new(),
+            audit: Audit::default(),
             limits: Limits::default(),
             log: Log::default(),
         }
@@ -222,13 +229,18 @@ impl Config {
         if let Some(tree) = table.take("mcp_servers") {
             config.mcp_servers = mcp::read(reader, tree, &config.credentials);
         }
+        if let Some(tree) = table.take("hooks") {
+            config.hooks = hooks::read(reader, tree);
+        }
         if let Some(tree) = table.take("limits") {
             config.limits = limits(reader, tree);
         }
         if let Some(tree) = table.take("log") {
             config.log = log(reader, tree);
         }
-        inactive::read(reader, &mut table);
+        if let Some(tree) = table.take("audit") {
+            config.audit = Audit::read(reader, tree);
+        }
         reader.finish(table);
         config
     }

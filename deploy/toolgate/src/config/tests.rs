@@ -43,7 +43,6 @@ fn every_key_is_read_and_what_comes_later_is_said() {
     check(
         FULL,
         expect![[r#"
-            conf/toolgate.yaml:13:8: 'audit' is not active in this version
         "#]],
     );
     let config = read(FULL).unwrap().config;

@@ -22,6 +22,7 @@ use crate::{
     run::{
         Ended,
         gateway::{self, open_store},
+        hooks,
     },
     sources::{Origins, endpoints},
 };
@@ -48,8 +49,11 @@ pub struct Show {
 /// Talks until the person leaves. With input that is no terminal: a message per line, then ends.
 pub async fn chat(config: &Config, origins: Origins, sender: Option<String>, show: Show) -> Result<(), Ended> {
     let stores = open_store(config).await?;
+    let endpoints = endpoints(config);
     let settings = dispatch::Settings { drain: Duration::from_secs(2), ..gateway::settings(config) };
-    let running = gateway::open(origins, stores, settings, gateway::models(config)?, endpoints(config)).await?;
+    let settings = hooks::added(settings, config, &endpoints)?;
+    let running = gateway::open(origins, stores, settings, gateway::models(config)?, endpoints).await?;
+    hooks::report(config, &running.gateway);
     running.start();
     if !running.is_ours().await {
         return Err(Ended::Again(TAKEN.into()));

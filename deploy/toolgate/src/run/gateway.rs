@@ -5,11 +5,14 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use axum::Router;
 use contract::records::{Shelf, Stores};
 use dispatch::{Gateway, Options, Settings};
-use endpoints::Endpoints;
+use endpoints::{Endpoints, command::Commands};
 use models::Chain;
 use secrecy::SecretString;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tools::watch::{Watch, watch};
+use tools::{
+    spec::EndpointSpec,
+    watch::{Watch, watch},
+};
 use tracing::{info, warn};
 
 use crate::{
@@ -17,10 +20,11 @@ use crate::{
     run::{
         Ended,
         adapters::{Account, Adapter, say_stopped},
+        audit,
         keeper::Keeper,
         loader::Loader,
     },
-    sources::Origins,
+    sources::{Origins, beside},
 };
 
 /// A gateway that runs.
@@ -31,6 +35,8 @@ pub struct Running {
     keeper: Arc<Keeper>,
     /// The servers whose tools are called over MCP.
     mcp: Option<Arc<endpoints::mcp::Servers>>,
+    /// The programs that are tools.
+    commands: Arc<Commands>,
     connected: Vec<Adapter>,
     adapters: TaskTracker,
     /// Ends adapters and HTTP.
@@ -48,6 +54,7 @@ pub async fn open_store(config: &Config) -> Result<Stores, Ended> {
             done: config.limits.dedup,
             keys_per_account: usize::try_from(config.limits.dedup_keys).unwrap_or(usize::MAX),
             traces: config.limits.traces_kept,
+            audit: config.audit.kept,
             ..store::Keep::default()
         },
         ..store::Options::default()
@@ -95,23 +102,14 @@ pub async fn read(secret: &Secret) -> Result<SecretString, Ended> {
 
 /// What the configuration says of the gateway itself.
 pub fn settings(config: &Config) -> Settings {
-    Settings { drain: config.limits.drain, spill: spill(&config.store), ..Settings::default() }
+    let audit = audit::places(&config.audit, beside(&config.store, "audit"), false);
+    Settings { drain: config.limits.drain, spill: beside(&config.store, "traces"), audit, ..Settings::default() }
 }
 
-/// Records of call trees wait beside the database; where that is elsewhere, in the folder that systemd (or whoever
-/// starts the gateway) gives it for its state.
-fn spill(store: &Store) -> Option<PathBuf> {
-    match store {
-        Store::Sqlite(path) => {
-            let mut name = path.file_name()?.to_owned();
-            name.push(".traces");
-            Some(path.with_file_name(name))
-        }
-        Store::Redis(_) | Store::Secret(_) => {
-            let folders = std::env::var_os("STATE_DIRECTORY").filter(|folders| !folders.is_empty())?;
-            Some(std::env::split_paths(&folders).next()?.join("toolgate.traces"))
-        }
-    }
+/// The same for the service, which alone tells of calls on standard output.
+pub fn settings_of_up(config: &Config) -> Settings {
+    let audit = audit::places(&config.audit, beside(&config.store, "audit"), true);
+    Settings { audit, ..settings(config) }
 }
 
 /// The language models of the configuration; nothing is asked of them yet.
@@ -134,7 +132,7 @@ pub async fn open(
     models: Option<Arc<Chain>>,
     endpoints: Endpoints,
 ) -> Result<Running, Ended> {
-    let mcp = endpoints.mcp_servers();
+    let (mcp, commands) = (endpoints.mcp_servers(), endpoints.running_commands());
     let loader = Arc::new(Loader::new(origins, endpoints));
     let read = loader.read_shelf(&*stores.registry).await;
     read.map_err(|down| Ended::Again(format!("the tools of the store cannot be read: {down}")))?;
@@ -145,6 +143,11 @@ pub async fn open(
         let lines: Vec<_> = findings.errors.iter().map(ToString::to_string).collect();
         return Err(Ended::BadConfiguration(lines.join("\n")));
     };
+    if snapshot.tools.tools().iter().any(|tool| matches!(tool.spec.endpoint, EndpointSpec::Command(_))) {
+        let looking = commands.clone();
+        let by = tokio::task::spawn_blocking(move || looking.look()).await.ok().flatten();
+        info!(by = by.unwrap_or_else(|| "nothing".to_owned()), "tools that are programs are confined");
+    }
     let model = models.clone().map(|models| models as Arc<dyn dispatch::Model>);
     let gateway = Gateway::open(Options { stores: stores.clone(), snapshot, settings, model });
     if let Some(models) = models {
@@ -159,6 +162,7 @@ pub async fn open(
         loader,
         keeper,
         mcp,
+        commands,
         connected: Vec::new(),
         adapters: TaskTracker::new(),
         intake: CancellationToken::new(),
@@ -254,6 +258,7 @@ impl Running {
         if let Some(mcp) = &self.mcp {
             mcp.close().await;
         }
+        self.commands.close().await;
         self.stores.close().await;
         if let Some(web) = web {
             let _ = web.join.await;

@@ -27,7 +27,14 @@ fn link(hook: &Hook, endpoints: &Endpoints) -> Result<Link, String> {
     let stage = match &hook.does {
         Does::Asks { at, via, class, timeout } => {
             let (name, only) = (hook.name.clone(), hook.only.clone());
-            return endpoints.hook(hooks::Hook { name, at: *at, via: via.clone(), class: *class, timeout: *timeout, only });
+            return endpoints.hook(hooks::Hook {
+                name,
+                at: *at,
+                via: via.clone(),
+                class: *class,
+                timeout: *timeout,
+                only,
+            });
         }
         Does::Fills(defaults) => Stage::Request(Arc::new(defaults.clone())),
         Does::Masks(mask) => Stage::Transform(Arc::new(mask.clone())),

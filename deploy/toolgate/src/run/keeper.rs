@@ -105,11 +105,9 @@ impl Keeper {
         if let Some(owner) = self.owner(&spec.name).filter(|_| !spec.overrides) {
             return Err(self.refusal(&spec.name, Refused::Owned(owner)));
         }
-        match &examined.blocked {
-            _ if !publish && !says_auto(examined) => Ok(()),
-            Some(blocked) => Err(NotKept::Wrong { errors: vec![blocked.clone()], warnings: Vec::new() }),
-            None if spec.description.is_empty() => no_description(&spec.name),
-            None => Ok(()),
+        match publish || says_auto(examined) {
+            true if spec.description.is_empty() => no_description(&spec.name),
+            true | false => Ok(()),
         }
     }
 
@@ -132,9 +130,6 @@ impl Keeper {
             };
             let examined = self.examine(&label(name), &text).await?;
             let spec = good(examined, &mut warnings)?;
-            if let Some(blocked) = spec.blocked {
-                return Err(NotKept::Wrong { errors: vec![blocked], warnings });
-            }
             if spec.spec.description.is_empty() {
                 return no_description(name);
             }
@@ -160,9 +155,7 @@ impl Keeper {
         {
             // What was good once need not be good for this release.
             let examined = self.examine(&label(name), &live.text).await?;
-            if let Some(blocked) = good(examined, &mut warnings)?.blocked {
-                return Err(NotKept::Wrong { errors: vec![blocked], warnings });
-            }
+            good(examined, &mut warnings)?;
         }
         self.put(asked, asked.seen, name, &wish).await
     }

@@ -5,12 +5,14 @@
 //! [`up`], [`demo`] and [`chat`] are the commands.
 
 pub mod adapters;
+mod audit;
 #[cfg(test)]
 mod canary;
 pub mod chat;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod gateway;
+pub mod hooks;
 pub mod keeper;
 pub mod loader;
 pub mod up;

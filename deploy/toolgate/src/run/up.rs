@@ -10,6 +10,7 @@ use crate::{
         Ended,
         adapters::accounts,
         gateway::{self, asked_to_stop, open_store},
+        hooks,
     },
     sources::{Origins, endpoints},
 };
@@ -19,8 +20,10 @@ use crate::{
 pub async fn up(config: &Config, json: bool) -> Result<(), Ended> {
     let models = gateway::models(config)?;
     let stores = open_store(config).await?;
-    let mut running =
-        gateway::open(Origins::of(config), stores, gateway::settings(config), models, endpoints(config)).await?;
+    let endpoints = endpoints(config);
+    let settings = hooks::added(gateway::settings_of_up(config), config, &endpoints)?;
+    let mut running = gateway::open(Origins::of(config), stores, settings, models, endpoints).await?;
+    hooks::report(config, &running.gateway);
     running.watch();
     running.connect(accounts(&config.platforms).await?);
     let platforms = config.platforms.count();
