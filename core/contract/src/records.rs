@@ -6,6 +6,7 @@
 mod approvals;
 mod artefacts;
 mod audit;
+mod journal;
 mod measures;
 mod schedules;
 mod sessions;
@@ -20,7 +21,7 @@ use serde_json::Value;
 use crate::{
     call::Call,
     digest::Digest,
-    failure::{Code, Failure},
+    failure::Code,
     ids::{CallPath, SessionKey, TurnId},
     message::Message,
     node::{Node, Usage},
@@ -32,6 +33,7 @@ use crate::{
 pub use approvals::*;
 pub use artefacts::*;
 pub use audit::*;
+pub use journal::*;
 pub use measures::*;
 pub use schedules::*;
 pub use sessions::*;
@@ -205,29 +207,6 @@ pub struct Parked {
     /// `approval`, `job`, `form`, with its id.
     pub wait: String,
     pub until_ms: u64,
-}
-
-/// A once call in the journal. Its start is durable before the call is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    pub path: CallPath,
-    pub tool: String,
-    pub spec: Digest,
-    pub args: Digest,
-    /// The key that the service honours, when it does: such a call is run again with the same key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    pub at_ms: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<End>,
-}
-
-/// How a journaled call ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum End {
-    Ok(Value),
-    Failed(Failure),
 }
 
 /// A message on its way to a platform.

@@ -28,7 +28,7 @@ use tokio::sync::{Notify, watch};
 pub(crate) use ask::{Asks, ask, people};
 pub(crate) use card::listed;
 pub(crate) use decide::{Answer, by_operator, by_person, concerns, typed};
-pub(crate) use park::{before, found, keep_time, park, stop, withdraw_below};
+pub(crate) use park::{before, found, keep_time, park, stop, wake, withdraw_below};
 pub(crate) use reasons::{Reasons, asked as reason_asked, said as reason_said};
 pub(crate) use still::Waits;
 pub(crate) use wait::answered;
@@ -102,6 +102,20 @@ impl Book {
         open.due.insert((approval.until_ms, approval.id));
         drop(open);
         self.sooner.notify_one();
+    }
+
+    /// A turn that waits for a job is found and listed like one that waits for people; nothing expires by itself.
+    pub fn note_job(&self, id: ApprovalId, (turn, session): (TurnId, &SessionKey), caller: &Caller, asked: String) {
+        let (session, caller) = (session.clone(), caller.clone());
+        self.lock().of.insert(id, Waiting { turn, session, caller, asked, due_ms: u64::MAX, tries: 0 });
+    }
+
+    /// A job is not waited for any more; an approval of the same call may still be.
+    pub fn strike_job(&self, id: ApprovalId) {
+        let mut open = self.lock();
+        if open.of.get(&id).is_some_and(|waiting| waiting.due_ms == u64::MAX) {
+            open.of.remove(&id);
+        }
     }
 
     /// Waits no more.

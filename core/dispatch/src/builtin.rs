@@ -149,6 +149,9 @@ fn status(inner: &Inner, turn: &TurnView<'_>) -> String {
         let line = words::running(&say::escape(asked), *seconds, &id.to_string(), turn.locale);
         out.push_str(&format!("- {line}\n"));
     }
+    for (id, tool) in inner.jobs.of_session(&session) {
+        out.push_str(&format!("- {} `{id}`\n", words::job_waits(&tool, turn.locale)));
+    }
     match inner.lanes.waiting(&session) {
         0 => {}
         n => out.push_str(&format!("\n{}\n", words::waiting(n, turn.locale))),

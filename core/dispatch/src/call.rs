@@ -1,7 +1,9 @@
 //! What the calls of one turn share, and the way of one call: admitted, run, recorded. The only place that runs a tool.
 
+mod earlier;
 mod ended;
 mod host;
+mod job;
 mod own;
 mod parent;
 mod permit;
@@ -15,7 +17,7 @@ use std::sync::{
 use contract::{
     Address, Call, CallId, CallPath, Caller, Code, Digest, Failure, FileRef, Locale, Node, NodeKind, Outcome, Reply,
     SessionKey, TurnId,
-    records::{Change, ChangeError, Delivery, DeliveryState, End, Entry, Exact, ModelStep},
+    records::{Change, ChangeError, Delivery, DeliveryState, Entry, Exact, Job, ModelStep},
     seams::Fence,
 };
 use policies::Need;
@@ -24,9 +26,11 @@ use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tools::{Permitted, RunCx, Stages, spec::EndpointSpec};
 
+use earlier::unknown;
 pub(crate) use ended::Begun;
 use ended::{end_of, idempotency_key};
 use host::TurnHost;
+use job::AtJob;
 use own::Own;
 pub(crate) use parent::Parent;
 use parent::said;
@@ -62,8 +66,8 @@ pub(crate) struct TurnCx {
     pub address: Option<Address>,
     /// Where the caller is and can be asked: the same, but for a schedule.
     pub asked_at: Option<Address>,
-    /// What came with the message.
-    pub files: Arc<[FileRef]>,
+    /// What came with the message, and with those that joined it.
+    pub files: Mutex<Arc<[FileRef]>>,
     /// Of a schedule's run.
     pub standing: Option<Standing>,
     pub snapshot: Arc<Snapshot>,
@@ -128,8 +132,12 @@ pub(crate) struct Ready {
     key: String,
     /// For the journal; nothing for a repeatable call.
     pub entry: Option<Entry>,
+    /// For the journal once it goes on elsewhere.
+    as_job: Option<Entry>,
     within_place: bool,
     delegations: u32,
+    /// An earlier life began it, and it goes on elsewhere.
+    job: Option<Job>,
     /// Beside it, by a model; kept where its children may be asked about.
     said: String,
 }
@@ -141,6 +149,18 @@ enum Fit {
 }
 
 impl TurnCx {
+    pub fn files(&self) -> Arc<[FileRef]> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A message that joined the turn has files.
+    pub fn brings(&self, more: &[FileRef]) {
+        if !more.is_empty() {
+            let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+            *files = files.iter().chain(more).cloned().collect();
+        }
+    }
+
     /// Resolve, permit, read, coerce, validate. What ends here has its node already.
     pub fn admit(&self, parent: Option<Parent<'_>>, staged: Staged) -> Admission {
         let Staged { planned, marks } = staged;
@@ -157,7 +177,7 @@ impl TurnCx {
             return self.admit_own(own, parent, call, node, unreadable);
         }
         let permit = self
-            .within_limits(&call.path, parent.map_or(0, |parent| parent.delegations))
+            .within_limits(&call.path, parent.map_or(0, |parent| parent.delegations), self.job(&call.path).is_some())
             .and_then(|()| self.permit(parent, &call.tool));
         let permitted = permit.and_then(|permit| match unreadable {
             Some(failure) => Err(failure),
@@ -186,19 +206,6 @@ impl TurnCx {
         }
     }
 
-    fn begun(&self, path: &CallPath) -> Option<&Entry> {
-        self.journal.iter().find(|entry| entry.path == *path)
-    }
-
-    /// An earlier life began it: it runs again as the very same call, or it is not known what came of it.
-    pub fn as_begun(&self, call: &Call, ready: Ready) -> Result<Box<Ready>, (Box<Ready>, Failure)> {
-        let begun = self.begun(&call.path);
-        match begun.filter(|entry| entry.key.as_ref() != Some(&ready.key)) {
-            Some(entry) => Err((Box::new(ready), unknown(entry))),
-            None => Ok(Box::new(ready)),
-        }
-    }
-
     fn node(&self, call: &Call, parent: Option<Parent<'_>>) -> Node {
         let id = self.waits.node(&call.path).unwrap_or_else(|| self.next_node());
         let mut node = Node::new(self.id, id, NodeKind::Call, now_us());
@@ -215,8 +222,9 @@ impl TurnCx {
         node
     }
 
-    fn within_limits(&self, path: &CallPath, delegations: u32) -> Result<(), Failure> {
-        if self.cancel.is_cancelled() {
+    fn within_limits(&self, path: &CallPath, delegations: u32, is_begun: bool) -> Result<(), Failure> {
+        // What is under way is ended by whoever follows it.
+        if !is_begun && self.cancel.is_cancelled() {
             return Err(not_started("stopped before it started"));
         }
         if self.inner.tracer.audit.refuses() {
@@ -236,7 +244,7 @@ impl TurnCx {
         let Some(tool) = self.snapshot.tools.get(permit.tool()).cloned() else {
             return Err(Failure::unknown_tool(permit.tool(), &[]));
         };
-        let prepared = tool.prepare(tool.with_files(args, &self.files)?)?;
+        let prepared = tool.prepare(tool.with_files(args, &self.files())?)?;
         let mut permit = permit;
         if let Some(need) = permit.need(&prepared.args) {
             let args = Digest::of_json(&prepared.args);
@@ -269,7 +277,8 @@ impl TurnCx {
             true => String::new(),
             false => idempotency_key(self.id, permitted.path(), &tool.name, &digest),
         };
-        let entry = (!tool.is_repeatable() && self.fence.is_some()).then(|| Entry {
+        let is_once = !tool.is_repeatable();
+        let entry = self.fence.is_some().then(|| Entry {
             path: permitted.path().clone(),
             tool: tool.name.to_string(),
             spec: tool.digest,
@@ -278,34 +287,12 @@ impl TurnCx {
             at_ms: now_ms(),
             end: None,
         });
+        let as_job = entry.clone().filter(|_| tool.spec.execution.r#async.is_some());
+        let entry = entry.filter(|_| is_once);
         let within_place = parent.is_some_and(|parent| parent.has_place);
         let delegations = parent.map_or(0, |parent| parent.delegations);
         let said = if asks_for_others(&tool.spec.endpoint) { said(parent).to_owned() } else { String::new() };
-        Ready { permitted, node, key, entry, within_place, delegations, said }
-    }
-
-    /// What an earlier life of the turn knows of the call: its stored end, or that it was under way.
-    fn journaled(&self, call: &Call, node: &mut Node) -> Option<Outcome> {
-        let entry = self.journal.iter().find(|e| e.path == call.path)?;
-        // Its service knows the key: the same call again has one effect.
-        if entry.end.is_none() && entry.key.is_some() {
-            node.marks.push("run again with the same key".into());
-            return None;
-        }
-        let result = match &entry.end {
-            Some(End::Ok(value)) => Ok(value.clone()),
-            Some(End::Failed(failure)) => Err(failure.clone()),
-            None => Err(unknown(entry)),
-        };
-        // It stands in the tree already, as it ended before the turn waited.
-        if let Some(before) = self.waits.ended(&call.path).filter(|_| entry.end.is_some()) {
-            return Some(Self::outcome(call.path.clone(), before, result, false));
-        }
-        node.marks.push("taken from the journal".into());
-        node.started_us = entry.at_ms * 1_000;
-        node.spec = Some(entry.spec);
-        node.args = summary(&call.args);
-        Some(self.end(call.path.clone(), std::mem::replace(node, placeholder()), result, false))
+        Ready { permitted, node, key, entry, as_job, job: None, within_place, delegations, said }
     }
 
     pub fn refuse(&self, call: Call, node: Node, failure: Failure) -> Outcome {
@@ -351,7 +338,7 @@ impl TurnCx {
 
     /// Runs a call that may run. Always gives its one outcome.
     pub async fn run(self: &Arc<Self>, ready: Ready) -> Outcome {
-        let Ready { permitted, mut node, key, entry, within_place, delegations, said } = ready;
+        let Ready { permitted, mut node, key, entry, as_job, job, within_place, delegations, said } = ready;
         let _working = self.waits.work();
         node.started_us = now_us();
         self.inner.tracer.start(&self.live, &Arc::new(node.clone()));
@@ -362,6 +349,7 @@ impl TurnCx {
         let host = TurnHost {
             cx: self,
             call: node.call,
+            files: self.files(),
             path: path.clone(),
             tool: node.tool.clone(),
             rights: permitted.rights().clone(),
@@ -370,31 +358,32 @@ impl TurnCx {
             said,
             children: AtomicU32::new(0),
             posts: AtomicU32::new(0),
+            job: AtJob::new(as_job, job.as_ref()),
         };
         if waits_for_others {
             self.waits.is_begun_anew(&path);
         }
         let of = self.stages_of(permitted.tool(), &path);
         let mut begun = Begun::new(self, path, node, repeatable);
-        let report = tools::run(
-            permitted,
-            RunCx {
-                caller: &self.caller,
-                turn: self.id,
-                deadline: self.deadline,
-                cancel: &stop,
-                idempotency_key: &key,
-                host: &host,
-                resources: &self.inner.resources,
-                places: (!within_place && !waits_for_others).then_some(&self.places),
-                repeatable,
-                stages: of.as_ref().map(|of| Stages { chain: &self.inner.settings.stages, of }),
-            },
-        )
-        .await;
+        let run = RunCx {
+            caller: &self.caller,
+            turn: self.id,
+            deadline: self.deadline,
+            cancel: &stop,
+            idempotency_key: &key,
+            host: &host,
+            resources: &self.inner.resources,
+            places: (!within_place && !waits_for_others).then_some(&self.places),
+            repeatable,
+            stages: of.as_ref().map(|of| Stages { chain: &self.inner.settings.stages, of }),
+        };
+        let report = match job {
+            Some(job) => tools::follow(permitted, job::left(&job), run).await,
+            None => tools::run(permitted, run).await,
+        };
         begun.reported(report);
-        match entry {
-            Some(entry) => self.journal_end(entry.path, &begun.result).await,
+        match entry.map(|entry| entry.path).or_else(|| host.job.kept()) {
+            Some(path) => self.journal_end(path, &begun.result).await,
             None => self.waits.keep(|| begun.entry()),
         }
         begun.end().expect("a call ends once")
@@ -429,10 +418,6 @@ impl TurnCx {
 /// Whether nothing but calls of its own comes of such a call.
 fn asks_for_others(endpoint: &EndpointSpec) -> bool {
     matches!(endpoint, EndpointSpec::Pipeline(_))
-}
-
-fn unknown(entry: &Entry) -> Failure {
-    Failure::outcome_unknown(&entry.tool, entry.at_ms)
 }
 
 pub(crate) fn not_started(why: &str) -> Failure {

@@ -89,6 +89,7 @@ pub(crate) struct Inner {
     pub gate: Gate,
     pub pairing: Pairing,
     pub approvals: approval::Book,
+    pub jobs: crate::job::Book,
     pub reasons: approval::Reasons,
     pub mounts: Mounts,
     pub noting: Noting,
@@ -97,9 +98,9 @@ pub(crate) struct Inner {
     pub payloads: Payloads,
     /// A schedule was made or changed.
     pub schedules: Notify,
-    pub resources: Resources,
     /// Who asks through the HTTP interface.
     pub clients: ArcSwap<Vec<schedule::HttpClient>>,
+    pub resources: Resources,
     pub health: Health,
     pub planner: Arc<dyn Planner>,
     pub model: Option<Arc<dyn Model>>,
@@ -156,6 +157,7 @@ impl Gateway {
             gate: Gate::default(),
             pairing: Pairing::default(),
             approvals: approval::Book::default(),
+            jobs: crate::job::Book::default(),
             reasons: approval::Reasons::default(),
             mounts: Mounts::default(),
             noting: Noting::default(),
@@ -163,9 +165,9 @@ impl Gateway {
             spending: Spending::default(),
             payloads: Payloads::default(),
             schedules: Notify::new(),
+            clients: ArcSwap::default(),
             resources: Resources::default(),
             health: Health::default(),
-            clients: ArcSwap::default(),
             model: options.model.clone(),
             planner: planner(Commands { desk: Desk { inner: weak.clone() } }, options.model),
             places: Semaphore::new(options.settings.turns_at_once),
@@ -191,6 +193,7 @@ impl Gateway {
             self.owners.spawn(flusher.run(self.inner.left.clone()));
             self.owners.spawn(recovery::hold(self.inner.clone()));
             self.owners.spawn(approval::keep_time(self.inner.clone()));
+            self.owners.spawn(crate::job::keep_asking(self.inner.clone()));
             self.owners.spawn(schedule::keep(self.inner.clone()));
             self.owners.spawn(probing::keep(self.inner.clone()));
         }

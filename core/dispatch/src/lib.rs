@@ -24,6 +24,7 @@ mod gateway;
 mod indicators;
 mod intake;
 mod invoke;
+pub mod job;
 pub mod keeper;
 mod lane;
 mod mend;

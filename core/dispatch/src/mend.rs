@@ -62,7 +62,7 @@ fn ended(mut node: Node, record: &Record) -> Node {
     (node.state, node.code) = match entry.map(|entry| &entry.end) {
         Some(Some(End::Ok(_))) => (State::Ok, None),
         Some(Some(End::Failed(failure))) => (State::Failed, Some(failure.true_code())),
-        Some(None) => (State::Unknown, Some(contract::Code::OutcomeUnknown)),
+        Some(Some(End::Job(_)) | None) => (State::Unknown, Some(contract::Code::OutcomeUnknown)),
         None => (State::Interrupted, None),
     };
     node.marks.push(MARK.to_owned());

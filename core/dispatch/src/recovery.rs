@@ -173,7 +173,7 @@ fn end_invoked(inner: &Arc<Inner>, fence: Fence, record: Record) {
         ];
         // When it is not ours any more, the new owner ends it.
         if persist(&inner, fence, &record, &changes).await.is_ok() {
-            let is_open = record.journal.iter().any(|entry| entry.end.is_none());
+            let is_open = record.journal.iter().any(|entry| entry.end.is_none() || entry.job().is_some());
             let state = if is_open { State::Unknown } else { State::Interrupted };
             end_calls(&inner, record.id, state).await;
             end_unrun(&inner, &record, state, reply);
@@ -185,7 +185,7 @@ fn what_is_known(record: &Record) -> Reply {
     let failure = match record.journal.first() {
         Some(Entry { end: Some(End::Ok(value)), .. }) => return Reply::text(crate::summary::summary(value)),
         Some(Entry { end: Some(End::Failed(failure)), .. }) => failure.clone(),
-        Some(Entry { end: None, tool, at_ms, .. }) => Failure::outcome_unknown(tool, *at_ms),
+        Some(Entry { end: None | Some(End::Job(_)), tool, at_ms, .. }) => Failure::outcome_unknown(tool, *at_ms),
         None => crate::call::not_started("we were interrupted"),
     };
     Reply::notice(Notice::of(&failure, None, Some(record.id)))

@@ -120,6 +120,7 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
     let TakenUp { record, fence, recovered, crashed } = turn;
     let cx = context(inner, &record, fence, cancel).await;
     inner.running.taken_up(&cx);
+    inner.jobs.strike(inner, cx.id);
     if record.cancelled {
         cx.cancel.cancel();
     }
@@ -162,7 +163,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         |policies: &policies::Compiled| [Some(&caller), there].into_iter().flatten().any(|who| policies.may_ask(who));
     let may_ask = may_ask(&snapshot.policies) || may_ask(&inner.snapshot.load().policies);
     let address = &record.message.address;
-    let waits = Waits::new(may_ask, approval::before(inner, record).await);
+    let waits = Waits::new(may_ask || snapshot.tools.has_jobs(), approval::before(inner, record).await);
     let place = Place { caller: caller.clone(), session: place_of(record) };
     Arc::new(TurnCx {
         inner: inner.clone(),
@@ -171,7 +172,7 @@ async fn context(inner: &Arc<Inner>, record: &Record, fence: Fence, cancel: Canc
         here,
         asked_at: Some(standing.as_ref().map_or(address, |standing| &standing.from).clone()),
         address: Some(address.clone()),
-        files: record.message.files.clone().into(),
+        files: Mutex::new(record.message.files.clone().into()),
         deadline: Instant::now() + limits.turn_timeout,
         places: places(&limits),
         steps: Steps::of(&limits),

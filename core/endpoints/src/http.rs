@@ -1,9 +1,12 @@
 //! A tool that is a service: one request for each call, one answer read within bounds.
 //!
 //! Where arguments go: what `{param}` names goes into the address, percent-encoded as one part that cannot leave its
-//! place; the rest is renamed by `rename` (dots go into objects, on both sides) and then goes to the query (GET, HEAD,
-//! DELETE) or into a JSON body; a `content-type` of `application/x-www-form-urlencoded` makes it a form. In a query or
-//! form a list repeats its name, an object goes in with dots, null is left out.
+//! place, or into a header, where only what a header can hold is taken; the rest is renamed by `rename` (dots go into
+//! objects, on both sides) and then goes to the query (GET, HEAD, DELETE) or into a body, unless `in` names its place. In
+//! a query or form a list repeats its name, an object goes in with dots, null is left out. The `content-type` says how a
+//! body is made: JSON, a form, `multipart/form-data`, or of any other type one argument as it is.
+//!
+//! A parameter that takes a file of the message is sent as the file: a part of its own, the whole body, or in base64.
 //!
 //! A header whose value is `{idempotency_key}` carries the call's key. `traceparent` always goes along, with the turn
 //! as the trace.
@@ -12,7 +15,8 @@
 //! token, the request is sent once more with that.
 //!
 //! Of an answer at most 4 MiB are read. JSON keeps every digit of its integers: one that no 64-bit type holds becomes
-//! a string of its digits. What is not JSON is passed on as text, unless `returns` declares something else.
+//! a string of its digits. What is not JSON is passed on as text, unless `returns` declares something else. A picture or
+//! another file is sent to the chat, and named in its place.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -21,30 +25,38 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use contract::{Effect, Finding, Private};
+use contract::{Effect, Finding, Private, Problem};
 use reqwest::{
     Client, Method, Request, Response, StatusCode, Url,
-    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 use serde_json::{Map, Value};
-use tools::{
-    Cx, Endpoint, Fault, Output, Permitted, Spec, ToolFailure,
-    spec::{HttpSpec, KEY_MARK},
-};
+use tools::{Cx, Endpoint, Fault, Output, Permitted, Polled, Spec, ToolFailure, spec::HttpSpec};
 
 mod answer;
+pub(crate) mod attached;
+mod headers;
+mod jobs;
 mod leaving;
+mod multipart;
 mod payload;
+mod plan;
 pub(crate) mod redact;
 mod target;
 
+use crate::made;
 use crate::{
     credentials::{Applied, Credential, Credentials, Trouble},
     secret::Known,
 };
-use answer::Reader;
+use answer::{Read, Reader};
+use attached::Attached;
+use headers::Headers;
+use jobs::Jobs;
 use leaving::Leaving;
+use multipart::Multipart;
 use payload::Rename;
+use plan::{Kind, Plan};
 use target::Target;
 
 /// Most characters of a request that operators see.
@@ -57,21 +69,11 @@ pub(crate) struct Http {
     target: Target,
     /// As `host:port`.
     host: String,
-    rename: Rename,
-    headers: HeaderMap,
-    /// Headers that carry the idempotency key.
-    key_headers: Vec<HeaderName>,
-    carrier: Carrier,
+    headers: Headers,
+    plan: Plan,
     reader: Reader,
     credential: Option<Arc<Credential>>,
-}
-
-/// What carries the arguments that the address does not name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Carrier {
-    Query,
-    Json,
-    Form,
+    jobs: Option<Jobs>,
 }
 
 impl Http {
@@ -84,31 +86,43 @@ impl Http {
         let rename = Rename::new(&http.rename).map_err(|why| spec.error_at("endpoint.rename", why))?;
         check_names(spec, &target, &rename)?;
         let credential = http.credential.as_deref().map(|name| credential(spec, name, &target, known)).transpose()?;
-        let (mut headers, key_headers) = headers(spec, http)?;
-        let carrier = carrier(spec, &method, &headers)?;
-        match carrier {
-            Carrier::Json => drop(headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"))),
-            Carrier::Form | Carrier::Query => {}
+        let mut headers = Headers::new(spec, http, &rename)?;
+        let plan = Plan::new(spec, http, &method, &target, &headers, rename)?;
+        if plan.kind == Some(Kind::Json) {
+            let json = HeaderValue::from_static("application/json");
+            headers.fixed.entry(CONTENT_TYPE).or_insert(json);
         }
         let reader = Reader {
             tool: spec.name.to_string(),
-            wants_json: spec.returns.as_ref().is_some_and(is_structured),
-            secrets: secrets(&target, &headers),
+            wants_json: spec.execution.r#async.is_some() || spec.returns.as_ref().is_some_and(is_structured),
+            takes_files: spec.execution.r#async.is_none() && spec.returns.as_ref().is_none_or(tools::files::is_file),
+            secrets: secrets(&target, &headers.fixed),
         };
         let host = target.host();
-        Ok(Self { client, method, target, host, rename, headers, key_headers, carrier, reader, credential })
+        let jobs = spec.execution.r#async.as_ref();
+        let jobs = jobs.map(|jobs| Jobs::build(spec, jobs, credential.as_deref())).transpose()?;
+        Ok(Self { client, method, target, host, headers, plan, reader, credential, jobs })
     }
 
     pub async fn send(&self, args: &Value, cx: &Cx<'_>) -> Result<Value, ToolFailure> {
         cx.notes.effect(Effect::None);
-        let (request, shown) = self.request(args, cx)?;
+        let (request, shown) = self.request(args, cx).await?;
         cx.notes.request(shown);
+        let response = self.answered(request, cx).await?;
+        match self.reader.read(response).await? {
+            Read::Value(value) => Ok(value),
+            Read::File(file) => Ok(made::sent(file, cx).await.into()),
+        }
+    }
+
+    /// The answer to a request of ours, with the credential.
+    async fn answered(&self, request: Request, cx: &Cx<'_>) -> Result<Response, ToolFailure> {
         let response = match &self.credential {
             None => self.execute(request, cx).await?,
             Some(credential) => self.send_with(credential, request, cx).await?,
         };
         cx.notes.status(response.status().as_u16());
-        self.reader.read(response).await
+        Ok(response)
     }
 
     async fn execute(&self, mut request: Request, cx: &Cx<'_>) -> Result<Response, ToolFailure> {
@@ -164,40 +178,69 @@ impl Http {
         }
     }
 
-    fn request(&self, args: &Value, cx: &Cx<'_>) -> Result<(Request, Private), ToolFailure> {
+    async fn request(&self, args: &Value, cx: &Cx<'_>) -> Result<(Request, Private), ToolFailure> {
         let mut args = args.as_object().cloned().unwrap_or_default();
         let refused = |problems| {
             ToolFailure::input_refused(format!("'{}' cannot be called with these values", self.reader.tool), problems)
         };
+        let mut headers = self.headers.of(&args, cx.idempotency_key).map_err(refused)?;
         let mut url = self.target.fill(&mut args).map_err(refused)?;
-        self.rename.apply(&mut args);
-        let body = match self.carrier {
-            Carrier::Query => payload::to_query(&mut url, &args).map(|()| None),
-            Carrier::Json => Ok(Some(serde_json::to_vec(&args).map(Bytes::from).unwrap_or_default())),
-            Carrier::Form => payload::to_form(&args).map(|form| Some(Bytes::from(form))),
-        };
-        let body = body.map_err(refused)?;
-        let shown = self.shown(&url, &args);
-        let mut request = Request::new(self.method.clone(), url);
-        *request.headers_mut() = self.headers.clone();
-        for name in &self.key_headers {
-            if let Ok(key) = HeaderValue::from_str(cx.idempotency_key) {
-                request.headers_mut().insert(name.clone(), key);
-            }
+        for name in self.headers.params() {
+            args.shift_remove(name);
         }
+        let files = attached::fetch(&self.plan, &mut args, &self.reader.tool, cx).await?;
+        let (query, mut body) = self.plan.split(args);
+        payload::to_query(&mut url, &query).map_err(refused)?;
+        let shown = self.shown(&url, &body, &files);
+        let body = self.body(&mut body, &files, &mut headers).map_err(refused)?;
         if let Ok(parent) = HeaderValue::from_str(&traceparent(cx)) {
-            request.headers_mut().insert("traceparent", parent);
+            headers.insert("traceparent", parent);
         }
+        let mut request = Request::new(self.method.clone(), url);
+        *request.headers_mut() = headers;
         *request.body_mut() = body.map(Into::into);
         Ok((request, shown))
     }
 
+    /// The body, of what is left for it.
+    fn body(
+        &self,
+        values: &mut Map<String, Value>,
+        files: &[Attached],
+        headers: &mut HeaderMap,
+    ) -> Result<Option<Bytes>, Vec<Problem>> {
+        let Some(kind) = &self.plan.kind else { return Ok(None) };
+        Ok(Some(match kind {
+            Kind::Json => {
+                attached::put_all(files, values, attached::base64);
+                serde_json::to_vec(values).map(Bytes::from).unwrap_or_default()
+            }
+            Kind::Form => {
+                attached::put_all(files, values, attached::base64);
+                payload::to_form(values)?.into()
+            }
+            Kind::Multipart => {
+                let made = Multipart::of(values, files);
+                if let Ok(kind) = HeaderValue::from_str(&made.content_type()) {
+                    headers.insert(CONTENT_TYPE, kind);
+                }
+                made.body.into()
+            }
+            Kind::Raw(name) => match files.first() {
+                Some(file) => file.bytes.clone().into(),
+                None => plan::raw(values, name).into(),
+            },
+        }))
+    }
+
     /// The request as operators see it.
-    fn shown(&self, url: &Url, args: &Map<String, Value>) -> Private {
+    fn shown(&self, url: &Url, body: &Map<String, Value>, files: &[Attached]) -> Private {
         let mut out = format!("{} {}", self.method, redact::url(url, &self.reader.secrets));
-        if self.carrier != Carrier::Query && !args.is_empty() {
+        if !body.is_empty() || !files.is_empty() {
+            let mut body = body.clone();
+            attached::put_all(files, &mut body, attached::shown);
             out.push(' ');
-            out.push_str(&redact::body(args, &self.reader.secrets, SUMMARY));
+            out.push_str(&redact::body(&body, &self.reader.secrets, SUMMARY));
         }
         Private::new(contract::text::cut(&out, 2 * SUMMARY))
     }
@@ -207,13 +250,28 @@ impl Http {
 impl Endpoint for Http {
     async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure> {
         let mut value = self.send(call.args(), cx).await?;
+        if let Some(jobs) = &self.jobs {
+            return self.begun(jobs, call.args(), value);
+        }
         // A service that repeats what it was sent tells nobody a secret.
         Known::shared().mask_value(&mut value);
         Ok(Output::Done(value))
     }
 
+    async fn poll(&self, job: &str, cx: &Cx<'_>) -> Result<Polled, ToolFailure> {
+        self.ask_about(job, cx).await
+    }
+
+    async fn give_up(&self, job: &str, cx: &Cx<'_>) -> Result<(), ToolFailure> {
+        self.call_off(job, cx).await
+    }
+
     fn host(&self) -> Option<&str> {
         Some(&self.host)
+    }
+
+    fn for_operator(&self, answer: &str, most: usize) -> String {
+        redact::text(answer, &self.reader.secrets, most)
     }
 }
 
@@ -265,62 +323,6 @@ fn check_names(spec: &Spec, target: &Target, rename: &Rename) -> Result<(), Find
         });
     }
     Ok(())
-}
-
-fn headers(spec: &Spec, http: &HttpSpec) -> Result<(HeaderMap, Vec<HeaderName>), Finding> {
-    let (mut headers, mut keys) = (HeaderMap::new(), Vec::new());
-    for (name, value) in &http.headers {
-        let at = format!("endpoint.headers.{name}");
-        let parsed: HeaderName =
-            name.parse().map_err(|_| spec.error_at(&at, format!("'{name}' cannot be a header's name")))?;
-        if ["host", "content-length", "transfer-encoding", "connection", "traceparent"].contains(&parsed.as_str()) {
-            return Err(spec.error_at(&at, format!("the header '{name}' is the gateway's to set")));
-        }
-        if value == KEY_MARK {
-            keys.push(parsed);
-            continue;
-        }
-        sent_as_written(spec, &at, value)?;
-        let mut value: HeaderValue = value
-            .trim()
-            .parse()
-            .map_err(|_| spec.error_at(&at, format!("the value of the header '{name}' is not fit to be sent")))?;
-        value.set_sensitive(redact::is_secret_name(name));
-        headers.append(parsed, value);
-    }
-    Ok((headers, keys))
-}
-
-/// A header is sent as it is written, so what asks to be filled in or looked up is refused rather than sent.
-fn sent_as_written(spec: &Spec, at: &str, value: &str) -> Result<(), Finding> {
-    let is_reference = |word: &str| ["env:", "file:", "exec:", "vault:"].iter().any(|scheme| word.starts_with(scheme));
-    if value.split_whitespace().any(is_reference) {
-        let error = spec.error_at(at, "a header is sent as it is written, and nothing is looked up for it");
-        return Err(error.hint("secrets are for 'credential'"));
-    }
-    let parameters = spec.parameters.get("properties").and_then(Value::as_object);
-    match parameters.into_iter().flat_map(Map::keys).find(|name| value.contains(&format!("{{{name}}}"))) {
-        Some(name) => Err(spec.error_at(at, format!("'{{{name}}}' is filled in only in 'url', not in a header"))),
-        None => Ok(()),
-    }
-}
-
-fn carrier(spec: &Spec, method: &Method, headers: &HeaderMap) -> Result<Carrier, Finding> {
-    if matches!(*method, Method::GET | Method::HEAD | Method::DELETE) {
-        return Ok(Carrier::Query);
-    }
-    let kind =
-        headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("application/json").to_ascii_lowercase();
-    match kind.split(';').next().unwrap_or_default().trim() {
-        "application/x-www-form-urlencoded" => Ok(Carrier::Form),
-        json if json == "application/json" || json.ends_with("+json") => Ok(Carrier::Json),
-        other => {
-            let message = format!("bodies of the type '{other}' cannot be made");
-            Err(spec
-                .error_at("endpoint.headers", message)
-                .hint("use application/json or application/x-www-form-urlencoded"))
-        }
-    }
 }
 
 /// The operator's own secrets in address and headers, to be masked wherever a service echoes them.

@@ -1,7 +1,8 @@
-//! What a tool can call: a service over HTTP, a tool of an MCP server, other tools in steps, or a function of the binary.
+//! What a tool can call: a service over HTTP, a tool of an MCP server, a program of this host, other tools in steps, or a
+//! function of the binary.
 //!
-//! Reading order: [`Endpoints`] turns a spec's endpoint into something that runs; `http`, [`mcp`], `pipeline` and [`native`]
-//! are the kinds; [`credentials`] proves to services whose requests they are, and [`secret`] keeps what is secret out of
+//! Reading order: [`Endpoints`] turns a spec's endpoint into something that runs; `http`, [`mcp`], [`command`], `pipeline`
+//! and [`native`] are the kinds; [`credentials`] proves to services whose requests they are, and [`secret`] keeps what is secret out of
 //! everything that is shown. Knows nothing of policy, chat or stores: what a call may do has been decided before it comes here.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -11,11 +12,15 @@ use tools::{
     Build, Endpoint, Probe, Spec,
     dynamic::Fetch,
     spec::{Dynamic, EndpointSpec},
+    stages::Link,
 };
 
+pub mod command;
 pub mod credentials;
 mod fetch;
+pub mod hooks;
 mod http;
+mod made;
 mod masked;
 pub mod mcp;
 pub mod native;
@@ -36,18 +41,18 @@ pub struct Endpoints {
     credentials: Option<credentials::Credentials>,
     /// Nothing when they are not known: when files are checked alone.
     mcp: Option<Arc<mcp::Servers>>,
+    commands: Arc<command::Commands>,
 }
 
 impl Endpoints {
     /// With the built-in natives `sleep`, `crash`, `noop` and `send_message`.
     pub fn new() -> Self {
-        // Fails only when a provider is installed already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             natives: native::built_in(),
             client: client(),
             credentials: Some(credentials::Credentials::default()),
             mcp: None,
+            commands: Arc::default(),
         }
     }
 
@@ -84,6 +89,23 @@ impl Endpoints {
         self
     }
 
+    /// With what runs programs; without it tools that are programs are not available.
+    #[must_use]
+    pub fn commands(mut self, commands: Arc<command::Commands>) -> Self {
+        self.commands = commands;
+        self
+    }
+
+    /// What runs programs, to be ended with the gateway.
+    pub fn running_commands(&self) -> Arc<command::Commands> {
+        self.commands.clone()
+    }
+
+    /// The link of a hook, which is asked through the same client.
+    pub fn hook(&self, hook: hooks::Hook) -> Result<Link, String> {
+        hook.link(self.client.as_ref().map_err(Clone::clone)?)
+    }
+
     fn native_named(&self, name: &str, spec: &Spec) -> Result<Arc<dyn Native>, Finding> {
         self.natives.get(name).cloned().ok_or_else(|| {
             let error =
@@ -104,6 +126,9 @@ impl Default for Endpoints {
 
 impl Build for Endpoints {
     fn build(&self, spec: &Spec) -> Result<Arc<dyn Endpoint>, Finding> {
+        if spec.execution.r#async.is_some() && !matches!(spec.endpoint, EndpointSpec::Http(_)) {
+            return Err(spec.error_at("execution.async", "jobs are for tools of 'type: http'"));
+        }
         match &spec.endpoint {
             EndpointSpec::Http(http) => {
                 let client =
@@ -116,8 +141,8 @@ impl Build for Endpoints {
                 let server = self.mcp.as_ref().map(|servers| servers.of(spec, server)).transpose()?;
                 Ok(masked::masked(mcp::Mcp::build(spec, server, tool)))
             }
-            EndpointSpec::Command { .. } => {
-                Err(spec.error_at("endpoint.type", "'command' is not active in this version"))
+            EndpointSpec::Command(command) => {
+                Ok(masked::masked(command::Command::build(spec, command, self.commands.clone())?))
             }
         }
     }
@@ -128,15 +153,23 @@ impl Build for Endpoints {
     }
 
     fn probe(&self, spec: &Spec) -> Result<Option<Arc<dyn Probe>>, Finding> {
-        let Some(check) = &spec.check else { return Ok(None) };
-        let client = self.client.as_ref().map_err(|why| spec.error_at("check", format!("no HTTP client: {why}")))?;
-        probe::of(check, client).map(Some).map_err(|(at, why)| spec.error_at(at, why))
+        let asked = spec.check.as_ref().map(|check| {
+            let client =
+                self.client.as_ref().map_err(|why| spec.error_at("check", format!("no HTTP client: {why}")))?;
+            probe::of(check, client).map_err(|(at, why)| spec.error_at(at, why))
+        });
+        let asked = asked.transpose()?;
+        let EndpointSpec::Command(command) = &spec.endpoint else { return Ok(asked) };
+        let (commands, command) = (self.commands.clone(), Arc::new(command.clone()));
+        Ok(Some(Arc::new(command::CanRun { commands, command, then: asked })))
     }
 }
 
 /// Redirects are not followed, since they would choose another address than the operator did; proxies of the
 /// environment are not used, since they would see the arguments.
 fn client() -> Result<reqwest::Client, String> {
+    // Fails only when a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())

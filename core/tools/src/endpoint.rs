@@ -29,9 +29,24 @@ use crate::{
 pub trait Endpoint: Send + Sync {
     async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure>;
 
+    /// Asks once how a job stands that a call of it gave back.
+    async fn poll(&self, _job: &str, _cx: &Cx<'_>) -> Result<Polled, ToolFailure> {
+        Err(ToolFailure::new(Fault::Unusable, "the tool has no jobs any more"))
+    }
+
+    /// Says that nobody wants the job any more, where there is somebody to say it to.
+    async fn give_up(&self, _job: &str, _cx: &Cx<'_>) -> Result<(), ToolFailure> {
+        Ok(())
+    }
+
     /// The service that it calls, as `host:port`: what its tools share is counted under this name.
     fn host(&self) -> Option<&str> {
         None
+    }
+
+    /// What it answered as operators may see it, on one line: an endpoint masks what it knows to be secret.
+    fn for_operator(&self, answer: &str, most: usize) -> String {
+        contract::text::one_line(answer, most)
     }
 }
 
@@ -59,6 +74,20 @@ pub enum Output {
     Job(String),
 }
 
+/// How a job stands.
+#[derive(Debug, Clone)]
+pub enum Polled {
+    Waits {
+        /// How far it is, for people.
+        said: Option<String>,
+        /// It is not to be asked about sooner.
+        after: Option<Duration>,
+    },
+    Done(Value),
+    /// It came to nothing.
+    Failed(ToolFailure),
+}
+
 /// What an endpoint knows of the call beside its arguments.
 pub struct Cx<'a> {
     pub caller: &'a Caller,
@@ -84,6 +113,30 @@ pub trait Host: Send + Sync {
     /// A message to another conversation: durable, once per call.
     async fn post(&self, to: Address, reply: Reply) -> Result<(), ToolFailure>;
     async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure>;
+
+    /// The files of the message that asks for the call; see [`crate::files::named`].
+    fn files(&self) -> &[FileRef] {
+        &[]
+    }
+
+    /// Where the answer goes, for what cannot stand in it.
+    fn here(&self) -> Option<Address> {
+        None
+    }
+
+    /// The call's work goes on elsewhere: from now on a next life of the turn goes on with it.
+    async fn job(&self, _begun: &crate::Job) {}
+
+    /// Nothing is left to do but to wait for the job, until this is dropped; nothing where the turn cannot go on later, and
+    /// waits here as long as it has time.
+    fn rests(&self) -> Option<Box<dyn Send + '_>> {
+        None
+    }
+
+    /// Keeps the whole of an answer that is told in short; how the rest is read, or nothing where it is not kept.
+    async fn keep(&self, _whole: &str) -> Option<String> {
+        None
+    }
 }
 
 /// What an endpoint saw, for the node of the call. Kept outside the endpoint's future so that a timeout keeps it.
@@ -95,6 +148,7 @@ pub(crate) struct Seen {
     pub status: Option<u16>,
     pub request: Private,
     pub marks: Vec<String>,
+    pub cost_micros: u64,
     effect: Option<Effect>,
     /// Set when the first of it leaves us.
     left: Option<Arc<AtomicBool>>,
@@ -127,6 +181,11 @@ impl Notes {
         self.with(|seen| seen.marks.push(mark));
     }
 
+    /// What the attempt takes, in millionths of the operator's currency; adds up.
+    pub fn cost(&self, micros: u64) {
+        self.with(|seen| seen.cost_micros = seen.cost_micros.saturating_add(micros));
+    }
+
     /// Whether something may have left us by now. An endpoint that never says is taken to have sent something.
     pub fn effect(&self, effect: Effect) {
         self.with(|seen| seen.effect = Some(effect));
@@ -156,6 +215,8 @@ pub enum Fault {
     Refused,
     /// The service failed (5xx).
     Failed,
+    /// What carried the call out crashed: of a command, the process died by a signal.
+    Crashed,
     /// The tool did its work and says that it came to nothing: the service is well, and would say so again.
     Reported,
     /// Nothing can have left us: no name, no connection, no TLS.
@@ -180,6 +241,7 @@ impl Fault {
             Self::Timeout => Code::Timeout,
             Self::Refused => Code::Upstream4xx,
             Self::Failed | Self::Reported => Code::Upstream5xx,
+            Self::Crashed => Code::Panic,
             Self::Unreachable => Code::UpstreamUnreachable,
             Self::Broken | Self::Unusable => Code::UpstreamBroken,
             Self::RateLimited => Code::RateLimited,
@@ -200,6 +262,7 @@ impl Fault {
             Self::Timeout
             | Self::Refused
             | Self::Failed
+            | Self::Crashed
             | Self::Reported
             | Self::Broken
             | Self::Unusable
@@ -213,7 +276,7 @@ impl Fault {
     }
 }
 
-/// How a tool fails: a failure of the layers Validation or Execution, by construction.
+/// How a tool fails: a failure of the layers Validation or Execution, by construction; Fatal where its process crashed.
 #[derive(Debug, Clone)]
 pub struct ToolFailure {
     failure: Box<Failure>,

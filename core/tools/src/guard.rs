@@ -8,6 +8,7 @@
 mod attempt;
 mod breaker;
 mod fair;
+pub mod job;
 mod kept;
 mod line;
 mod rate;
@@ -29,9 +30,12 @@ use crate::{
     permitted::Permitted,
     resources::Resources,
     spec::Spec,
+    stages::Stages,
     tool::Tool,
 };
 use attempt::End;
+pub(crate) use attempt::words;
+pub use job::Job;
 pub use kept::Guard;
 use line::NoPlace;
 pub(crate) use retry::most as longest_wait;
@@ -54,6 +58,8 @@ pub struct RunCx<'a> {
     pub places: Option<&'a Arc<Semaphore>>,
     /// Whether the call may be run again without harm; of a pipeline its steps decide, which a tool alone cannot tell.
     pub repeatable: bool,
+    /// What stands around its attempts and looks at its answer; nothing for most.
+    pub stages: Option<Stages<'a>>,
 }
 
 /// How a call went.
@@ -68,6 +74,8 @@ pub struct Report {
     /// The request as sent, without secrets.
     pub request: Private,
     pub marks: Vec<String>,
+    /// What it took, in millionths of the operator's currency.
+    pub cost_micros: u64,
     /// Whether the tool may be run again without harm.
     pub repeatable: bool,
 }
@@ -93,8 +101,69 @@ pub async fn run(mut call: Permitted, cx: RunCx<'_>) -> Report {
     drop(place);
     match end {
         Err(why) => not_run(call, why, &times, began, cx.repeatable),
-        Ok(end) => settled(&tool, call.into_changes(), end, so_far, queued, &times, cx.repeatable),
+        Ok(End::Job(handle)) => {
+            let begun = Job { handle, left: job::time_of(&tool) };
+            let mut report =
+                settled(&tool, Vec::new(), End::Job(begun.handle.clone()), so_far, queued, &times, cx.repeatable);
+            report.queued = queued;
+            followed(call, begun, &cx, report, true).await
+        }
+        Ok(end) => {
+            let mut report = settled(&tool, call.into_changes(), end, so_far, queued, &times, cx.repeatable);
+            told(&tool, &cx, &mut report).await;
+            report
+        }
     }
+}
+
+/// Goes on with a job that an earlier life of the call began: asks how it stands until it ends.
+pub async fn follow(call: Permitted, begun: Job, cx: RunCx<'_>) -> Report {
+    let report = Report {
+        result: Ok(Value::Null),
+        attempts: 1,
+        queued: Duration::ZERO,
+        upstream_status: None,
+        request: Private::default(),
+        marks: Vec::new(),
+        cost_micros: 0,
+        repeatable: cx.repeatable,
+    };
+    followed(call, begun, &cx, report, false).await
+}
+
+/// The report of a call whose job has ended, or is not waited for any longer.
+async fn followed(mut call: Permitted, begun: Job, cx: &RunCx<'_>, mut report: Report, is_new: bool) -> Report {
+    let tool = call.tool().clone();
+    call.leave();
+    let ended = job::followed(&tool, &begun, cx, is_new, &mut report.marks).await;
+    report.marks.extend(call.into_changes());
+    report.result = ended.and_then(|value| contained(&tool, || checked(&tool, value, &mut report.marks)));
+    told(&tool, cx, &mut report).await;
+    report
+}
+
+/// The answer as it is told: changed by the stages, cut to the tool's size.
+async fn told(tool: &Tool, cx: &RunCx<'_>, report: &mut Report) {
+    let mut result = std::mem::replace(&mut report.result, Ok(Value::Null));
+    if let Some(stages) = cx.stages {
+        result = transformed(cx, stages, result, &mut report.marks).await;
+    }
+    if let Some(most) = tool.spec.max_result_size_chars {
+        let marks = &mut report.marks;
+        result = result.and_then(|value| contained(tool, || Ok(crate::budget::fit(value, most, marks))));
+    }
+    report.result = result;
+}
+
+/// A good answer as the stages leave it; they hold nobody's place.
+async fn transformed(
+    cx: &RunCx<'_>,
+    stages: Stages<'_>,
+    result: Result<Value, Failure>,
+    marks: &mut Vec<String>,
+) -> Result<Value, Failure> {
+    let until = cx.deadline.saturating_duration_since(Instant::now());
+    stages.transform(result?, cx.host, until, cx.cancel, marks).await
 }
 
 /// When a call has to end.
@@ -158,6 +227,7 @@ fn not_run(call: Permitted, why: NoPlace, times: &Times, began: Instant, repeata
         upstream_status: None,
         request: Private::default(),
         marks,
+        cost_micros: 0,
         repeatable,
     }
 }
@@ -178,8 +248,8 @@ fn settled(
     let is_decided = is_decided(&end);
     let result = match end {
         End::Done(value) => contained(tool, || checked(tool, value, &mut marks)),
-        End::Job => Err(Failure::fatal(Code::Internal, "the endpoint gave a job back, and jobs are not active")
-            .effect(Effect::Unknown)),
+        // Told by whoever follows it.
+        End::Job(_) => Ok(Value::Null),
         End::Failed(failure) => {
             let (failure, answered, sent) = failure.into_parts();
             status = answered.or(status);
@@ -213,6 +283,7 @@ fn settled(
         upstream_status: status,
         request,
         marks,
+        cost_micros: so_far.cost_micros,
         repeatable,
     }
 }
@@ -225,7 +296,7 @@ fn is_decided(end: &End) -> bool {
         End::Failed(failure) => {
             failure.fault() == Some(Fault::Refused) && !matches!(failure.status_code(), Some(408 | 409 | 425) | None)
         }
-        End::Job | End::Late | End::Cancelled | End::Panicked(_) => false,
+        End::Job(_) | End::Late | End::Cancelled | End::Panicked(_) => false,
     }
 }
 
@@ -240,21 +311,18 @@ fn contained(tool: &Tool, check: impl FnOnce() -> Result<Value, Failure>) -> Res
 /// Checks an answer against what the tool declares, and converts it as arguments are converted.
 fn checked(tool: &Tool, value: Value, marks: &mut Vec<String>) -> Result<Value, Failure> {
     let value = match &tool.returns {
-        Some(schema) if !schema.is_valid(&value) => match schema.coerce_and_validate(value) {
-            Ok(prepared) => {
+        Some(schema) if !schema.is_valid(&value) => match schema.coerce(&value) {
+            Ok(None) => value,
+            Ok(Some(prepared)) => {
                 marks.extend(prepared.changes.into_iter().map(|change| format!("answer: {change}")));
                 prepared.args
             }
-            Err(problems) => return Err(say::returns(&tool.name, &problems)),
+            Err(problems) => return Err(say::returns(&tool.name, &problems, &say::raw(&*tool.endpoint, &value))),
         },
         Some(_) | None => value,
     };
-    let value = match &tool.spec.select {
-        Some(select) => select.of(value).map_err(|why| say::not_selected(&tool.name, &why))?,
-        None => value,
-    };
-    match tool.spec.max_result_size_chars {
-        Some(most) => Ok(crate::budget::fit(value, most, marks)),
+    match &tool.spec.select {
+        Some(select) => select.of(value).map_err(|why| say::not_selected(&tool.name, &why)),
         None => Ok(value),
     }
 }

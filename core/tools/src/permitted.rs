@@ -67,6 +67,11 @@ impl Permitted {
         &self.rights
     }
 
+    /// Leaves the line for its resource.
+    pub(crate) fn leave(&mut self) {
+        self.claim = None;
+    }
+
     /// What coercion changed, for the node.
     pub fn changes(&self) -> &[String] {
         &self.changes

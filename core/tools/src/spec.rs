@@ -4,6 +4,7 @@
 //! is wrong loses itself only.
 
 mod fields;
+mod jobs;
 mod keys;
 mod lint;
 mod quotes;
@@ -14,6 +15,7 @@ mod vague;
 use std::sync::Arc;
 
 use contract::Finding;
+pub use jobs::{Asked, Condition, Jobs};
 use serde_json::Value;
 pub use types::*;
 

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Build, Cx, Endpoint, Fault, Host, Output, Permitted, Registry, Report, Resources, RunCx, Snapshot, Spec,
+    Build, Cx, Endpoint, Fault, Host, Output, Permitted, Polled, Registry, Report, Resources, RunCx, Snapshot, Spec,
     ToolFailure, run, spec::EndpointSpec,
 };
 
@@ -36,6 +36,36 @@ pub type Deed = dyn Fn(&Permitted, &Cx<'_>) -> Work + Send + Sync;
 impl Endpoint for Act {
     async fn call(&self, call: &Permitted, cx: &Cx<'_>) -> Result<Output, ToolFailure> {
         (self.0)(call, cx).await
+    }
+}
+
+/// An endpoint whose calls are jobs, which stand as the closure says at the nth question, from 1.
+pub struct Jobs<F> {
+    stands: F,
+    pub asked: AtomicUsize,
+    pub given_up: AtomicUsize,
+}
+
+impl<F: Fn(usize) -> Result<Polled, ToolFailure> + Send + Sync + 'static> Jobs<F> {
+    pub fn new(stands: F) -> Arc<Self> {
+        Arc::new(Self { stands, asked: AtomicUsize::new(0), given_up: AtomicUsize::new(0) })
+    }
+}
+
+#[async_trait]
+impl<F: Fn(usize) -> Result<Polled, ToolFailure> + Send + Sync + 'static> Endpoint for Jobs<F> {
+    async fn call(&self, _call: &Permitted, _cx: &Cx<'_>) -> Result<Output, ToolFailure> {
+        Ok(Output::Job("7".to_owned()))
+    }
+
+    async fn poll(&self, job: &str, _cx: &Cx<'_>) -> Result<Polled, ToolFailure> {
+        assert_eq!(job, "7");
+        (self.stands)(self.asked.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
+    async fn give_up(&self, _job: &str, _cx: &Cx<'_>) -> Result<(), ToolFailure> {
+        self.given_up.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -179,14 +209,26 @@ impl World {
     pub async fn run_as(&self, tenant: &str, tool: &str, args: Value) -> Report {
         let caller = Caller { tenant: tenant.to_owned(), ..caller() };
         let deadline = Instant::now() + Duration::from_secs(300);
-        self.run_for(&caller, self.permitted(tool, args), deadline).await
+        self.run_for(&caller, self.permitted(tool, args), deadline, None).await
+    }
+
+    /// With stages around it.
+    pub async fn run_with(&self, stages: Option<crate::Stages<'_>>, tool: &str, args: Value) -> Report {
+        let deadline = Instant::now() + Duration::from_secs(300);
+        self.run_for(&caller(), self.permitted(tool, args), deadline, stages).await
     }
 
     pub async fn run_permitted(&self, call: Permitted, deadline: Instant) -> Report {
-        self.run_for(&caller(), call, deadline).await
+        self.run_for(&caller(), call, deadline, None).await
     }
 
-    async fn run_for(&self, caller: &Caller, call: Permitted, deadline: Instant) -> Report {
+    async fn run_for(
+        &self,
+        caller: &Caller,
+        call: Permitted,
+        deadline: Instant,
+        stages: Option<crate::Stages<'_>>,
+    ) -> Report {
         let repeatable = call.tool().is_repeatable();
         let cx = RunCx {
             caller,
@@ -198,6 +240,7 @@ impl World {
             resources: &self.resources,
             places: None,
             repeatable,
+            stages,
         };
         run(call, cx).await
     }

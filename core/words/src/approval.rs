@@ -75,6 +75,11 @@ pub fn approval_waits(tool: &str, by: By, id: &str, locale: Locale) -> String {
     catalogue::text(locale, key, &Values::from([("tool", value(tool)), ("id", value(id))]))
 }
 
+/// That a call's work goes on elsewhere, and that its answer comes later.
+pub fn job_waits(tool: &str, locale: Locale) -> String {
+    catalogue::text(locale, "job-waits", &Values::from([("tool", value(tool))]))
+}
+
 /// In place of a card's text once it is decided. `named` gives a person's name, escaped.
 pub fn approval_outcome(
     tool: &str,

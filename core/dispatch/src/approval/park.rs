@@ -16,7 +16,7 @@ use tracing::{info, warn};
 use super::{Inner, card, decide, still::Before};
 use crate::{
     call::TurnCx,
-    delivery,
+    delivery, job,
     lane::Lanes,
     running::ASKED_MAX,
     turn::{Over, now_ms, persist, persist_of},
@@ -39,9 +39,12 @@ pub(crate) async fn park(cx: &Arc<TurnCx>, record: &Record, root: &Node) -> Resu
         changes.push(Change::Started(kept));
     }
     let words: Vec<_> = waits_for.iter().map(ToString::to_string).collect();
+    let jobs = cx.waits.parked_jobs();
+    let words = words.into_iter().chain(jobs.iter().map(|path| format!("job:{path}")));
+    let words: Vec<_> = words.collect();
     changes.push(Change::Park(Parked { wait: format!("approval {}", words.join(" ")), until_ms }));
     persist(&cx.inner, fence, record, &changes).await?;
-    info!(turn = %cx.id, approvals = waits_for.len(), "turn parked: it waits for people");
+    info!(turn = %cx.id, approvals = waits_for.len(), jobs = jobs.len(), "turn parked");
     for mut node in cx.live.nodes() {
         let waits = matches!(node.state, State::Running | State::Parked);
         if node.kind == NodeKind::Turn || waits {
@@ -51,9 +54,15 @@ pub(crate) async fn park(cx: &Arc<TurnCx>, record: &Record, root: &Node) -> Resu
         }
     }
     let asked = still_asked(&cx.inner, &waits_for, (cx.id, &cx.session)).await;
-    tell(cx, &asked).await;
+    match asked.is_empty() {
+        true => job::tell(cx, &jobs).await,
+        false => tell(cx, &asked).await,
+    }
     if cx.cancel.is_cancelled() || asked.len() < waits_for.len() {
-        wake(&cx.inner, fence, cx.id, &cx.session).await?;
+        return wake(&cx.inner, fence, cx.id, &cx.session).await;
+    }
+    if !jobs.is_empty() {
+        job::parked(cx, fence, &jobs).await;
     }
     Ok(())
 }
@@ -91,7 +100,7 @@ async fn tell(cx: &Arc<TurnCx>, asked: &[Approval]) {
 }
 
 /// Back to the front of its lane.
-async fn wake(inner: &Inner, fence: Fence, turn: TurnId, session: &SessionKey) -> Result<(), Over> {
+pub(crate) async fn wake(inner: &Inner, fence: Fence, turn: TurnId, session: &SessionKey) -> Result<(), Over> {
     persist_of(inner, fence, turn, session, &[Change::Unpark]).await?;
     Lanes::unparked(inner, turn).await;
     Ok(())
@@ -99,7 +108,8 @@ async fn wake(inner: &Inner, fence: Fence, turn: TurnId, session: &SessionKey) -
 
 /// What the tree of a turn that goes on holds already.
 pub(crate) async fn before(inner: &Inner, record: &Record) -> Before {
-    if !record.deliveries.iter().any(|delivery| is_card(delivery.n)) {
+    let has_job = record.journal.iter().any(|entry| entry.job().is_some());
+    if !has_job && !record.deliveries.iter().any(|delivery| is_card(delivery.n)) {
         return Before::default();
     }
     match inner.tracer.live(record.id).map(|live| live.nodes()).filter(|nodes| !nodes.is_empty()) {
@@ -124,7 +134,9 @@ pub(crate) fn found(inner: &Inner, fence: Fence, record: Record) {
                 decide::withdraw(&inner, approval.id, "it was stopped").await;
             }
         }
-        let is_over = waits_for.is_empty() || asked.len() < waits_for.len();
+        let has_jobs = job::found(&inner, fence, &record);
+        let is_over =
+            waits_for.is_empty() && !has_jobs || asked.len() < waits_for.len() || record.cancelled && has_jobs;
         if is_over && inner.fences.get(&record.session) == Some(fence) {
             // Answered by whoever died before it came back; when it is not ours any more, the new owner wakes it.
             let _ = wake(&inner, fence, record.id, &record.session).await;
@@ -192,6 +204,7 @@ pub(crate) async fn stop(inner: &Inner, record: &Record) -> bool {
             _ => decide::withdraw(inner, id, "it was stopped").await,
         }
     }
+    job::wake(inner, record.id).await;
     true
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct Waits {
     /// The turn is being taken out of its lane: what is dropped now goes on later.
     parked: AtomicBool,
     parked_for: Mutex<Vec<(ApprovalId, u64)>>,
+    /// Calls whose work goes on elsewhere, until when.
+    jobs: Mutex<HashMap<CallPath, u64>>,
+    parked_jobs: Mutex<Vec<(CallPath, u64)>>,
     ended: Mutex<Vec<Entry>>,
     /// Calls that may be begun anew, since their children decide what is run again.
     anew: Mutex<HashSet<CallPath>>,
@@ -94,6 +97,19 @@ impl Waits {
         Waiting(self, id)
     }
 
+    /// A call waits for its job until this is dropped; nothing where the turn cannot be put aside meanwhile.
+    pub fn wait_for_job(&self, path: &CallPath, until_ms: u64) -> Option<AtJob<'_>> {
+        (self.keeps && self.can_go_on(path)).then(|| {
+            lock(&self.jobs).insert(path.clone(), until_ms);
+            AtJob(self, path.clone())
+        })
+    }
+
+    /// The jobs that the turn was parked for.
+    pub fn parked_jobs(&self) -> Vec<CallPath> {
+        lock(&self.parked_jobs).iter().map(|(path, _)| path.clone()).collect()
+    }
+
     /// What calls wait for at present.
     pub fn waits_for(&self) -> Vec<ApprovalId> {
         lock(&self.waiting).keys().copied().collect()
@@ -101,11 +117,15 @@ impl Waits {
 
     /// Returns once nothing is left but to wait. To be polled behind what the turn does.
     pub async fn still(&self) {
-        poll_fn(|_| match self.busy.load(Ordering::Relaxed) == 0 && !lock(&self.waiting).is_empty() {
+        poll_fn(|_| match self.busy.load(Ordering::Relaxed) == 0 && self.waits_for_something() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         })
         .await;
+    }
+
+    fn waits_for_something(&self) -> bool {
+        !lock(&self.waiting).is_empty() || !lock(&self.jobs).is_empty()
     }
 
     /// From now on what is dropped is not over; what is waited for is remembered.
@@ -114,6 +134,7 @@ impl Waits {
         let mut parked_for: Vec<_> = lock(&self.waiting).iter().map(|(id, until_ms)| (*id, *until_ms)).collect();
         parked_for.sort_unstable();
         *lock(&self.parked_for) = parked_for;
+        *lock(&self.parked_jobs) = lock(&self.jobs).iter().map(|(path, until)| (path.clone(), *until)).collect();
     }
 
     pub fn parked_for(&self) -> Vec<ApprovalId> {
@@ -122,7 +143,9 @@ impl Waits {
 
     /// When the last of it expires.
     pub fn parked_until(&self) -> u64 {
-        lock(&self.parked_for).iter().map(|(_, until_ms)| *until_ms).max().unwrap_or(0)
+        let people = lock(&self.parked_for).iter().map(|(_, until_ms)| *until_ms).max();
+        let jobs = lock(&self.parked_jobs).iter().map(|(_, until_ms)| *until_ms).max();
+        people.max(jobs).unwrap_or(0)
     }
 
     pub fn is_parked(&self) -> bool {
@@ -221,6 +244,14 @@ pub(crate) struct Waiting<'a>(&'a Waits, ApprovalId);
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         lock(&self.0.waiting).remove(&self.1);
+    }
+}
+
+pub(crate) struct AtJob<'a>(&'a Waits, CallPath);
+
+impl Drop for AtJob<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.jobs).remove(&self.1);
     }
 }
 

@@ -11,13 +11,14 @@ use policies::Rights;
 use serde_json::Value;
 use tools::ToolFailure;
 
-use super::{Parent, TurnCx};
-use crate::{batch, delivery, planner::Planned};
+use super::{Parent, TurnCx, job::AtJob};
+use crate::{artefacts, batch, delivery, planner::Planned};
 
 /// What the gateway does for a running tool.
 pub(super) struct TurnHost<'a> {
     pub cx: &'a Arc<TurnCx>,
     pub call: CallId,
+    pub files: Arc<[FileRef]>,
     pub path: CallPath,
     pub tool: String,
     pub rights: Rights,
@@ -26,6 +27,7 @@ pub(super) struct TurnHost<'a> {
     pub said: String,
     pub children: AtomicU32,
     pub posts: AtomicU32,
+    pub job: AtJob,
 }
 
 #[async_trait]
@@ -60,5 +62,25 @@ impl tools::Host for TurnHost<'_> {
 
     async fn open(&self, file: &FileRef) -> Result<ByteStream, ToolFailure> {
         delivery::open(self.cx, file).await
+    }
+
+    fn files(&self) -> &[FileRef] {
+        &self.files
+    }
+
+    fn here(&self) -> Option<Address> {
+        self.cx.address.clone().filter(|to| self.cx.inner.outlet(to).is_some())
+    }
+
+    async fn job(&self, begun: &tools::Job) {
+        self.began(begun).await;
+    }
+
+    fn rests(&self) -> Option<Box<dyn Send + '_>> {
+        self.at_rest()
+    }
+
+    async fn keep(&self, whole: &str) -> Option<String> {
+        artefacts::keep(self.cx, whole).await.map(artefacts::note)
     }
 }

@@ -48,7 +48,8 @@ impl TurnCx {
         node.args_digest = Some(Digest::of_json(&call.args));
         node.spec = Some(Digest::of(node.tool.as_bytes()));
         let within = parent.rights.or(self.here.mounted.as_ref());
-        let fit = self.within_limits(&call.path, parent.delegations).and_then(|()| unreadable.map_or(Ok(()), Err));
+        let fit =
+            self.within_limits(&call.path, parent.delegations, false).and_then(|()| unreadable.map_or(Ok(()), Err));
         let result = match (fit, own) {
             (Err(failure), _) => return Admission::Ended(Box::new(self.refuse(call, node, failure))),
             (Ok(()), Own::Search) => bridge::search(self, within, &call.args),

@@ -23,7 +23,7 @@ pub(super) fn is_turns(step: &ModelStep) -> bool {
 /// Calls of earlier lives that are not admitted again, as the journal knows their ends: they count among the turn's, or
 /// each wait for people would allow as many anew. One that may run again is counted when it does.
 pub(super) fn calls_before(journal: &[Entry]) -> u32 {
-    let is_over = |entry: &&Entry| entry.end.is_some() || entry.key.is_none();
+    let is_over = |entry: &&Entry| entry.job().is_none() && (entry.end.is_some() || entry.key.is_none());
     u32::try_from(journal.iter().filter(is_over).count()).unwrap_or(u32::MAX)
 }
 

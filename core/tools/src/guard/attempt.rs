@@ -14,6 +14,7 @@ use super::RunCx;
 use crate::{
     endpoint::{Cx, Notes, Output, ToolFailure},
     permitted::Permitted,
+    stages::Next,
 };
 
 /// What one attempt needs.
@@ -29,7 +30,8 @@ pub struct Attempt<'a> {
 #[derive(Debug)]
 pub enum End {
     Done(serde_json::Value),
-    Job,
+    /// The work goes on elsewhere, as this job.
+    Job(String),
     Failed(ToolFailure),
     Late,
     Cancelled,
@@ -51,7 +53,11 @@ impl Attempt<'_> {
             notes,
         };
         let endpoint = &call.tool().endpoint;
-        let mut work = match catch_unwind(AssertUnwindSafe(|| endpoint.call(call, &inner))) {
+        let begun = catch_unwind(AssertUnwindSafe(|| match cx.stages {
+            None => endpoint.call(call, &inner),
+            some => Box::pin(Next::new(some, call).run(&inner)),
+        }));
+        let mut work = match begun {
             Ok(future) => Contained(Some(future)),
             Err(payload) => return End::Panicked(words(payload)),
         };
@@ -86,7 +92,7 @@ impl Contained<'_> {
         let end = match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(Ok(Output::Done(value)))) => End::Done(value),
-            Ok(Poll::Ready(Ok(Output::Job(_)))) => End::Job,
+            Ok(Poll::Ready(Ok(Output::Job(handle)))) => End::Job(handle),
             Ok(Poll::Ready(Err(failure))) => End::Failed(failure),
             Err(payload) => End::Panicked(words(payload)),
         };

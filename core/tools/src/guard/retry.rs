@@ -32,7 +32,7 @@ pub fn again(end: &End, effect: Effect) -> Again {
     };
     match end {
         End::Late => doubtful(effect),
-        End::Done(_) | End::Job | End::Cancelled | End::Panicked(_) => Again::Never,
+        End::Done(_) | End::Job(_) | End::Cancelled | End::Panicked(_) => Again::Never,
         End::Failed(failure) => match failure.fault() {
             Some(Fault::Unreachable | Fault::RateLimited) => Again::Always,
             Some(Fault::Refused) => match failure.status_code() {
@@ -44,7 +44,8 @@ pub fn again(end: &End, effect: Effect) -> Again {
             }
             Some(Fault::Failed | Fault::Timeout | Fault::Broken) => doubtful(failure.failure().effect),
             Some(
-                Fault::Reported
+                Fault::Crashed
+                | Fault::Reported
                 | Fault::Unusable
                 | Fault::Busy
                 | Fault::Returns
@@ -62,7 +63,7 @@ pub fn again(end: &End, effect: Effect) -> Again {
 /// What the end says of the service; `is_fair` when it had the time to answer.
 pub fn verdict(end: &End, is_fair: bool) -> Verdict {
     match end {
-        End::Done(_) | End::Job => Verdict::Well,
+        End::Done(_) | End::Job(_) => Verdict::Well,
         End::Late if is_fair => Verdict::Failed,
         End::Late | End::Cancelled | End::Panicked(_) => Verdict::Neither,
         End::Failed(failure) => match failure.fault() {
@@ -80,7 +81,7 @@ pub fn is_open(end: &End, effect: Effect) -> bool {
             let open = matches!(failure.fault(), Some(Fault::Timeout | Fault::Broken | Fault::OutcomeUnknown));
             open && failure.failure().effect == Effect::Unknown
         }
-        End::Done(_) | End::Job => false,
+        End::Done(_) | End::Job(_) => false,
     }
 }
 
@@ -113,7 +114,7 @@ pub fn word(end: &End) -> String {
         None => code.to_string(),
     };
     match end {
-        End::Done(_) | End::Job => "ok".to_owned(),
+        End::Done(_) | End::Job(_) => "ok".to_owned(),
         End::Failed(failure) => with_status(failure.failure().code, failure.status_code()),
         End::Late => Code::Timeout.to_string(),
         End::Cancelled => Code::Cancelled.to_string(),

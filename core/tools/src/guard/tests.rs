@@ -1,4 +1,5 @@
 mod breaking;
+mod jobs;
 mod repeating;
 mod script;
 mod sharing;
@@ -286,7 +287,8 @@ async fn an_answer_is_checked_and_converted() {
     let report = world.run("echo", json!({"id": 7})).await;
     check(&report, expect!["returns.invalid Unknown: 'echo' answered something else than it declares"]);
     let failure = report.result.unwrap_err();
-    expect!["amount: expected number; id: expected string, got 7"].assert_eq(failure.cause.for_operator());
+    expect![[r#"amount: expected number; id: expected string, got 7; the answer: {"id":7}"#]]
+        .assert_eq(failure.cause.for_operator());
     assert_eq!(failure.problems, [], "people and models see nothing of it");
 }
 
@@ -344,14 +346,9 @@ fn a_tool_can_raise_no_failure_of_policy_and_none_of_ours() {
     for fault in faults {
         assert_eq!(ToolFailure::new(fault, "x").failure().layer(), Layer::Execution, "{fault:?}");
     }
+    // A process that dies is what a panic is to code of ours.
+    assert_eq!(ToolFailure::new(Fault::Crashed, "x").failure().layer(), Layer::Fatal);
     assert_eq!(ToolFailure::input_refused("x", Vec::new()).failure().layer(), Layer::Validation);
-}
-
-#[tokio::test]
-async fn a_job_of_an_endpoint_is_a_defect_until_jobs_exist() {
-    let world = World::new(Acts::default().with("job", |_, _| async { Ok(Output::Job("7".into())) }), &[("job", "")]);
-    let failure = world.run("job", json!({})).await.result.unwrap_err();
-    assert_eq!((failure.code, failure.effect), (Code::Internal, Effect::Unknown));
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,6 +15,7 @@ pub struct Snapshot {
     pub generation: u64,
     pub loaded_at: SystemTime,
     tools: Vec<Arc<Tool>>,
+    has_jobs: bool,
     quarantined: Vec<Quarantine>,
     /// Names of the store under which nothing is offered any more.
     removed: Vec<String>,
@@ -38,6 +39,7 @@ impl Default for Snapshot {
             generation: 0,
             loaded_at: SystemTime::now(),
             tools: Vec::new(),
+            has_jobs: false,
             quarantined: Vec::new(),
             removed: Vec::new(),
         }
@@ -45,6 +47,11 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
+    /// Whether the work of some of them goes on elsewhere when their calls have answered.
+    pub fn has_jobs(&self) -> bool {
+        self.has_jobs
+    }
+
     /// The next one, or the last when nothing changed. `tools` are sorted by name.
     pub(super) fn following(
         last: &Arc<Self>,
@@ -57,7 +64,9 @@ impl Snapshot {
         if last.generation > 0 && same_tools && quarantined == last.quarantined && removed == last.removed {
             return last.clone();
         }
-        Arc::new(Self { generation: last.generation + 1, loaded_at: SystemTime::now(), tools, quarantined, removed })
+        let has_jobs = tools.iter().any(|tool| tool.spec.execution.r#async.is_some());
+        let (generation, loaded_at) = (last.generation + 1, SystemTime::now());
+        Arc::new(Self { generation, loaded_at, tools, has_jobs, quarantined, removed })
     }
 
     /// Sorted by name.

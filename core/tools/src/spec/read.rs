@@ -55,7 +55,7 @@ const EXECUTION: &[&str] = &[
     "resource_scope",
     "async",
 ];
-const METHODS: &[(&str, &str)] =
+pub(super) const METHODS: &[(&str, &str)] =
     &[("GET", "GET"), ("HEAD", "HEAD"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
 
 /// As long as a turn may take.
@@ -299,7 +299,7 @@ fn execution(node: &Node, found: &mut Diagnosis) -> Option<Execution> {
         parallel: fields.flag("parallel", found).unwrap_or(usual.parallel),
         resource: fields.text("resource", found).filter(|r| !r.is_empty()),
         resource_scope: fields.choice("resource_scope", &scopes, found).unwrap_or(usual.resource_scope),
-        r#async: fields.node("async").and_then(|node| asynchronous(node, found)),
+        r#async: fields.node("async").and_then(|node| super::jobs::read(node, found)),
     })
 }
 
@@ -338,21 +338,4 @@ fn breaker(node: &Node, found: &mut Diagnosis) -> Option<Breaker> {
         minimum_calls: fields.count("minimum_calls", 1, found).unwrap_or(usual.minimum_calls),
         scope: fields.choice("scope", &scopes, found).unwrap_or(usual.scope),
     })
-}
-
-/// Checked, and kept as it is written until jobs exist.
-fn asynchronous(node: &Node, found: &mut Diagnosis) -> Option<Value> {
-    let fields = Fields::of(node, "'async'", &["id", "poll", "done", "failed", "result", "timeout"], found)?;
-    for key in ["id", "done", "failed", "result"] {
-        fields.text(key, found);
-    }
-    fields.duration("timeout", found);
-    if let Some(poll) = fields.required("poll", "'async'", found)
-        && let Some(poll) = Fields::of(poll, "'poll'", &["method", "url", "interval", "headers"], found)
-    {
-        poll.required("url", "'poll'", found);
-        poll.duration("interval", found);
-        poll.choice("method", METHODS, found);
-    }
-    Some(node.value())
 }

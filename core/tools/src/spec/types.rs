@@ -81,7 +81,7 @@ impl Spec {
         let by_default = match &self.endpoint {
             EndpointSpec::Pipeline(_) => return true,
             EndpointSpec::Http(http) => matches!(&*http.method, "GET" | "HEAD" | "PUT" | "DELETE"),
-            EndpointSpec::Mcp { .. } | EndpointSpec::Command { .. } | EndpointSpec::Native { .. } => false,
+            EndpointSpec::Mcp { .. } | EndpointSpec::Command(_) | EndpointSpec::Native { .. } => false,
         };
         let only_reads = !self.permissions.is_empty() && self.permissions.iter().all(|label| &**label == "read");
         self.execution.idempotent.unwrap_or(by_default || only_reads)
@@ -114,7 +114,7 @@ impl Places {
 pub enum EndpointSpec {
     Http(HttpSpec),
     Mcp { server: String, tool: String },
-    Command { argv: Vec<String>, stdin: Option<String> },
+    Command(CommandSpec),
     Pipeline(PipelineSpec),
     Native { name: String },
 }
@@ -129,7 +129,85 @@ pub struct HttpSpec {
     pub headers: Vec<(String, String)>,
     /// Our name to theirs, nested with dots.
     pub rename: Vec<(String, String)>,
+    /// Where parameters go that do not go where the method sends them.
+    pub places: Vec<(String, Placed)>,
+    /// Most bytes of all files that a call sends.
+    pub file_limit: u64,
     pub credential: Option<String>,
+}
+
+/// The part of a request in which an argument goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// Where `url` names it.
+    Path,
+    Query,
+    /// A header of its (renamed) name.
+    Header,
+    Body,
+}
+
+/// Most bytes of the files of one call, where the spec does not say.
+pub const FILE_LIMIT: u64 = 10 << 20;
+/// More a spec cannot ask for: the files of a call are in memory while it is made.
+pub const FILE_LIMIT_MAX: u64 = 64 << 20;
+
+/// A program that is run, without a shell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandSpec {
+    /// The program and its arguments, each with `{param}` where an argument of the call is filled in.
+    pub argv: Vec<String>,
+    /// What it reads on its standard input, with `{param}`s.
+    pub stdin: Option<String>,
+    /// Beside the few variables that every program needs: a text, or `env:NAME`.
+    pub env: Vec<(String, String)>,
+    /// Where it works, and may write; a fresh folder for each call when nothing is said.
+    pub folder: Option<String>,
+    /// Whether its folder is kept before each call, where it is labelled `write_files`.
+    pub checkpoint: bool,
+    pub sandbox: Sandbox,
+}
+
+/// What a program may do beyond its own folder, and how much of everything it may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    pub network: bool,
+    /// Beside the system's programs and libraries.
+    pub read: Granted,
+    /// Beside its folder.
+    pub write: Granted,
+    /// Of one process; no bound but the call's time when nothing is said.
+    pub cpu: Option<Duration>,
+    /// Of one process, in bytes.
+    pub memory: u64,
+    /// Of one file, in bytes.
+    pub file_size: u64,
+    /// Of all files in its fresh folder, in bytes.
+    pub disk: u64,
+    /// At the same time.
+    pub processes: u32,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self {
+            network: false,
+            read: Granted::These(Vec::new()),
+            write: Granted::These(Vec::new()),
+            cpu: None,
+            memory: 1 << 30,
+            file_size: 64 << 20,
+            disk: 256 << 20,
+            processes: 64,
+        }
+    }
+}
+
+/// Files and folders that are granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Granted {
+    These(Vec<String>),
+    All,
 }
 
 /// Calls of other tools, in steps.
@@ -203,7 +281,8 @@ pub struct Execution {
     /// What a call needs alone: `orders:{order_id}`.
     pub resource: Option<String>,
     pub resource_scope: ResourceScope,
-    pub r#async: Option<Value>,
+    /// The answer says only that the work has begun; how it is asked what came of it.
+    pub r#async: Option<super::Jobs>,
 }
 
 impl Default for Execution {

@@ -10,6 +10,9 @@ mod service;
 mod world;
 
 mod batch;
+mod commands;
+mod jobs;
+mod hooks;
 mod kill;
 mod leave;
 mod lifecycle;

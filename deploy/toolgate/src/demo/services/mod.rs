@@ -9,12 +9,14 @@
 //! | `GET /search?q=`, `GET /page?url=`, `POST /summary` | a library; a page never answers when its address has one of [`library::HANGING`] in it |
 //! | `GET /mail?unread=&limit=` | today's mails in the shop's mailbox |
 //! | `POST /report` | answers after three seconds |
+//! | `POST /jobs`, `GET /jobs/ID`, `DELETE /jobs/ID` | a report that is made for a quarter of a minute |
 //! | `GET /quote?symbol=` | every second request fails with 500 |
 //! | `GET /sample?what=` | a text with everything that a message can hold, or one with more code than fits |
 //! | `GET /hang` | never answers |
 //! | `GET /drip` | sends a byte every 500 ms for ever |
 //! | `GET /counters` | how often each of them began to work, `{"refund": 1, …}` |
 
+mod jobs;
 mod lab;
 pub mod library;
 mod mail;
@@ -52,6 +54,7 @@ struct Shared {
     counters: Arc<Mutex<BTreeMap<&'static str, u64>>>,
     /// Numbers of orders, of which there are few.
     cancelled: Arc<Mutex<BTreeSet<String>>>,
+    jobs: Arc<jobs::Jobs>,
     /// Ends what never answers.
     end: CancellationToken,
 }
@@ -130,6 +133,8 @@ fn router(shared: Shared) -> Router {
         .route("/summary", post(library::summary))
         .route("/mail", get(mail::inbox))
         .route("/report", post(lab::report))
+        .route("/jobs", post(jobs::begin))
+        .route("/jobs/{id}", get(jobs::stands).delete(jobs::cancel))
         .route("/quote", get(lab::quote))
         .route("/sample", get(sample::sample))
         .route("/hang", get(lab::hang))
