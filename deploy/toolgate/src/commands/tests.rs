@@ -100,7 +100,7 @@ fn every_kind_of_file_is_checked() {
         expect![[r#"
             error: tools/bad.yaml:2:1: unknown key 'endpont' in a tool: did you mean 'endpoint'?
             error: platform-policies/web.yaml:2:1: unknown key 'tolsets': did you mean 'toolsets'?
-            toolgate.yaml: 1 tool, 0 chat accounts, 2 errors
+            toolgate.yaml: 1 tool, 0 chat accounts, 2 errors, 0 warnings
         "#]],
     );
     assert_eq!((said.exit, &said.json["ok"]), (Exit::BadConfig, &json!(false)));
@@ -282,9 +282,9 @@ async fn turns_and_stats_are_tables() {
     folder.check(
         &said,
         expect![[r#"
-        TOOL   CALLS      OK    P50    P95  FAILURES
-        sleep      8  87.5 %  50 ms  61 ms  1 timeout
-    "#]],
+            TOOL   CALLS      OK    P50    P95  P99  FAILURES
+            sleep      8  87.5 %  50 ms  61 ms       1 timeout
+        "#]],
     );
 }
 

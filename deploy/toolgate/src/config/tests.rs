@@ -40,11 +40,7 @@ fn check(text: &str, expected: Expect) {
 
 #[test]
 fn every_key_is_read_and_what_comes_later_is_said() {
-    check(
-        FULL,
-        expect![[r#"
-        "#]],
-    );
+    check(FULL, expect![""]);
     let config = read(FULL).unwrap().config;
     assert_eq!(config.tools, [Path::new("conf/tools/")]);
     assert_eq!(config.store.to_string(), "sqlite:conf/toolgate.db");
@@ -74,10 +70,10 @@ fn mistakes_are_placed_and_the_nearest_key_is_named() {
     check(
         "listen: 8787\nstore: mysql://x\nzzz: 1\n",
         expect![[r#"
-        conf/toolgate.yaml:1:9: 'listen' must be an address and a port such as 127.0.0.1:8787 or [::1]:8787
-        conf/toolgate.yaml:2:8: 'store' must be sqlite:FILE, redis://HOST:PORT/DB or rediss://…
-        conf/toolgate.yaml:3:1: unknown key 'zzz': known here: vault, listen, admin_token, clients, store, store_sync, store_prefix, tools, policies, platforms, model, credential_store, mcp_servers, limits, log, audit
-    "#]],
+            conf/toolgate.yaml:1:9: 'listen' must be an address and a port such as 127.0.0.1:8787 or [::1]:8787
+            conf/toolgate.yaml:2:8: 'store' must be sqlite:FILE, redis://HOST:PORT/DB or rediss://…
+            conf/toolgate.yaml:3:1: unknown key 'zzz': known here: vault, listen, admin_token, clients, store, store_sync, store_prefix, tools, policies, platforms, model, credential_store, mcp_servers, hooks, limits, log, audit
+        "#]],
     );
     check(
         "- a\n",
@@ -271,4 +267,35 @@ fn a_password_in_the_store_is_not_printed() {
     "#]],
     );
     check("store: env:STORE_URL", expect![[r#""#]]);
+}
+
+#[test]
+fn the_audit_trail_has_each_place_once() {
+    let read = |text: &str| read(&format!("audit: {text}\n")).map(|loaded| loaded.config.audit);
+    assert_eq!(read("best_effort").unwrap(), Audit::default());
+    assert_eq!(read("required").unwrap(), Audit { required: true, ..Audit::default() });
+    let posted = Posted { url: "https://siem.example/in".into(), token: None };
+    let all = Audit {
+        stdout: false,
+        store: true,
+        file: Some("conf/a.jsonl".into()),
+        http: Some(posted),
+        required: true,
+        kept: Duration::from_secs(86_400),
+    };
+    let text = "{ to: [store, { file: a.jsonl }, { http: 'https://siem.example/in' }], mode: required, kept: 1d }";
+    assert_eq!(read(text).unwrap(), all);
+    let none = read("{ to: [] }").unwrap();
+    assert!(!none.stdout && !none.store && none.file.is_none() && none.http.is_none());
+    check(
+        "audit: { to: [store, sdtout, store, { file: a }, { file: b }, { fil: c }], kep: 1d }",
+        expect![[r#"
+            conf/toolgate.yaml:1:22: 'audit.to' must be one of stdout, store: did you mean 'stdout'?
+            conf/toolgate.yaml:1:30: 'audit.to' names a place of this kind twice
+            conf/toolgate.yaml:1:50: 'audit.to' names a place of this kind twice
+            conf/toolgate.yaml:1:63: 'audit.to' needs stdout, store, '{ file: PATH }' or '{ http: URL }'
+            conf/toolgate.yaml:1:65: unknown key 'fil' in 'audit.to': did you mean 'file'?
+            conf/toolgate.yaml:1:76: unknown key 'kep' in 'audit': did you mean 'kept'?
+        "#]],
+    );
 }
