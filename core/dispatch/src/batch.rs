@@ -116,7 +116,10 @@ async fn sequential(cx: &Arc<TurnCx>, parent: Option<Parent<'_>>, planned: Vec<P
         if failed {
             planned.unreadable = Some(not_started("an earlier call failed"));
         }
-        let call = cx.staged(parent, cx.unwrapped(parent, planned.into())).await;
+        let call = match cx.has_stages() {
+            true => Box::pin(cx.staged(parent, cx.unwrapped(parent, planned.into()))).await,
+            false => planned.into(),
+        };
         let outcome = match cx.admit(parent, call) {
             Admission::Ended(outcome) => *outcome,
             Admission::Ready(call) => {

@@ -25,8 +25,10 @@ mod settings;
 mod supervise;
 
 pub use listed::Listed;
+pub(crate) use process::PASSED_ON;
 pub use servers::Servers;
 pub use settings::{Part, Server, Via};
+pub(crate) use settings::{headers, variables};
 
 use result::Reader;
 use supervise::Supervisor;

@@ -249,6 +249,7 @@ impl World {
                 resources: &self.resources,
                 places: None,
                 repeatable: self.snapshot.is_repeatable(&call.tool),
+                stages: None,
             };
             let report = tools::run(permitted, cx).await;
             let state = if report.result.is_ok() { State::Ok } else { State::Failed };

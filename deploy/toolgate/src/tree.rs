@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use contract::{Node, NodeKind, State, text::one_line};
-use dispatch::tree::{Row, Shown, rows, tokens};
+use dispatch::tree::{Row, Shown, has_tokens, rows, tokens};
 
 use crate::ink::{Ink, Tone, duration, ending};
 
@@ -110,7 +110,7 @@ fn remarks(node: &Node) -> Vec<String> {
     if node.attempts > 1 {
         words.push(format!("{} attempts", node.attempts));
     }
-    words.extend(node.usage.as_ref().map(tokens));
+    words.extend(node.usage.as_ref().filter(|usage| has_tokens(usage)).map(tokens));
     let cost = node.usage.map_or(0, |usage| usage.cost_micros);
     if cost > 0 {
         words.push(format!("cost {}.{:06}", cost / 1_000_000, cost % 1_000_000));

@@ -43,6 +43,8 @@ pub struct Setup {
     pub hook: Option<Arc<dyn Hook>>,
     /// What reads people's own words.
     pub model: Option<Arc<dyn Model>>,
+    /// What is added to the way of every call.
+    pub stages: Vec<tools::stages::Link>,
 }
 
 /// Tools and policies of most tests: natives that sleep, crash and echo, allowed everywhere.
@@ -139,6 +141,7 @@ impl Setup {
             outlet: Arc::default(),
             hook: None,
             model: None,
+            stages: Vec::new(),
         }
     }
 
@@ -170,6 +173,13 @@ impl Setup {
         self
     }
 
+    /// With one more stage on the way of every call.
+    #[must_use]
+    pub fn stage(mut self, link: tools::stages::Link) -> Self {
+        self.stages.push(link);
+        self
+    }
+
     /// A snapshot of these tools and policies.
     pub fn snapshot(tools: &str, policies: &[(String, String)], endpoints: Endpoints, generation: u64) -> Snapshot {
         let registry = tools::Registry::new(Arc::new(endpoints));
@@ -198,14 +208,21 @@ impl Setup {
             settings: Settings {
                 drain: self.drain,
                 turns_at_once: self.turns_at_once.unwrap_or(Settings::default().turns_at_once),
+                stages: tools::stages::Chain::new(self.stages).unwrap_or_else(|_| panic!("fewer stages")),
                 ..Settings::default()
             },
             model: self.model,
         });
         gateway.connect(Platform::Telegram, "main", outlet, recorder.clone());
+        gateway.clients_are(vec![client()]);
         gateway.start();
         InABox { gateway, outlet: recorder }
     }
+}
+
+/// Who asks through the HTTP interface.
+pub fn client() -> dispatch::HttpClient {
+    dispatch::HttpClient { platform: Platform::Api, name: "main".into(), tenant: "default".into() }
 }
 
 /// A gateway that runs, and the far end of its outlet.
@@ -214,17 +231,11 @@ pub struct InABox {
     pub outlet: Arc<Recorder>,
 }
 
-        gateway.clients_are(vec![client()]);
 /// What came of a message.
 #[derive(Debug)]
 pub struct Said {
     pub turn: TurnId,
     pub reply: Arc<Reply>,
-/// Who asks through the HTTP interface.
-pub fn client() -> dispatch::HttpClient {
-    dispatch::HttpClient { platform: Platform::Api, name: "main".into(), tenant: "default".into() }
-}
-
     /// The reply as plain text.
     pub text: String,
     /// The tree without durations.

@@ -20,6 +20,9 @@ pub(crate) struct Staged {
     pub marks: Vec<String>,
 }
 
+/// With its place in the batch.
+pub(crate) type Placed = (usize, Staged);
+
 impl From<Planned> for Staged {
     fn from(planned: Planned) -> Self {
         Self { planned, marks: Vec::new() }
@@ -36,7 +39,7 @@ impl TurnCx {
         &self,
         parent: Option<Parent<'_>>,
         planned: Vec<Planned>,
-    ) -> (Vec<(usize, Staged)>, Vec<(usize, Staged)>) {
+    ) -> (Vec<Placed>, Vec<Placed>) {
         let calls = planned.into_iter().map(Staged::from).enumerate();
         if !self.has_stages() {
             return (calls.collect(), Vec::new());

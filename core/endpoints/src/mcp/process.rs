@@ -26,7 +26,7 @@ const LINES_A_MINUTE: u32 = 60;
 /// The last lines are kept to tell why it ended.
 const LAST_LINES: usize = 5;
 /// What every program needs to find its files and to speak a language; nothing else of ours is passed on.
-const PASSED_ON: &[&str] = &[
+pub const PASSED_ON: &[&str] = &[
     "PATH",
     "HOME",
     "USER",

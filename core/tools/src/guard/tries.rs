@@ -38,6 +38,7 @@ pub struct SoFar {
     /// The last one was stopped before it began.
     pub between: bool,
     pub marks: Vec<String>,
+    pub cost_micros: u64,
     /// What the last attempt's endpoint saw.
     pub seen: Seen,
     /// When the last one had to end.
@@ -116,6 +117,7 @@ impl Tries<'_> {
         let end = Attempt { call: self.call, cx: self.cx, notes: &notes, number, until }.run().await;
         let mut seen = notes.take();
         self.so_far.marks.append(&mut seen.marks);
+        self.so_far.cost_micros = self.so_far.cost_micros.saturating_add(seen.cost_micros);
         if seen.request.is_empty() {
             seen.request = std::mem::take(&mut self.so_far.seen.request);
         }

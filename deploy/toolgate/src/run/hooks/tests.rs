@@ -46,7 +46,7 @@ async fn start(folder: &Path) -> Running {
     }
     write("tools/refund.yaml", &tool(&service().await));
     write("platform-policies/api.yaml", "platform: api\ntoolsets: { allow: [orders] }\n");
-    write("platform-policies/labels.yaml", "labels: { pii: allow }\n");
+    write("platform-policies/labels.yaml", "labels: { pii: says something of people }\n");
     for script in ["ceiling.sh", "journal.sh"] {
         write(script, block(&format!("sh hook {script}")));
         std::fs::set_permissions(folder.join(script), std::fs::Permissions::from_mode(0o755)).unwrap();
