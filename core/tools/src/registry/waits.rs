@@ -26,13 +26,13 @@ fn waits(tool: &Tool, tools: &BTreeMap<Arc<str>, Arc<Tool>>) -> Option<Finding> 
     let mut seen = BTreeSet::from([&*tool.name]);
     while let Some(pipeline) = ahead.pop() {
         for child in pipeline.calls().filter_map(|call| tools.get(&*call.tool)) {
-            if !seen.insert(&child.name) {
-                continue;
-            }
+            // Itself too, where it comes back to itself.
             if alone(child).is_some_and(|needed| may_be_same(held, needed)) {
                 return Some(finding(tool, held, child));
             }
-            ahead.extend(self::pipeline(child));
+            if seen.insert(&child.name) {
+                ahead.extend(self::pipeline(child));
+            }
         }
     }
     None
