@@ -245,6 +245,7 @@ impl TurnCx {
             return Err(Failure::unknown_tool(permit.tool(), &[]));
         };
         let prepared = tool.prepare(tool.with_files(args, &self.files())?)?;
+        self.has_room_for_job(&tool, path)?;
         let mut permit = permit;
         if let Some(need) = permit.need(&prepared.args) {
             let args = Digest::of_json(&prepared.args);

@@ -38,6 +38,12 @@ use crate::{
     turn::{asked, now_ms},
 };
 
+/// Most jobs of turns that are put aside, in one process; of one tenant, one tool, one conversation so many. A call that would
+/// begin one more is not started.
+const OPEN_MAX: usize = 2_000;
+const OPEN_OF_TENANT_MAX: usize = 1_000;
+const OPEN_OF_TOOL_MAX: usize = 500;
+const OPEN_OF_SESSION_MAX: usize = 16;
 /// Questions about jobs at once.
 const AT_ONCE: usize = 32;
 /// Nothing is due earlier than this without saying so.
@@ -84,6 +90,16 @@ impl Book {
             inner.approvals.strike_job(*id);
         }
         !ids.is_empty()
+    }
+
+    /// Whether one more may be begun.
+    pub fn has_room(&self, tool: &str, session: &SessionKey, caller: &Caller) -> bool {
+        let open = self.lock();
+        let of = |theirs: &dyn Fn(&Waiting) -> bool| open.values().filter(|waiting| theirs(waiting)).count();
+        open.len() < OPEN_MAX
+            && of(&|waiting| waiting.caller.tenant == caller.tenant) < OPEN_OF_TENANT_MAX
+            && of(&|waiting| waiting.tool == tool) < OPEN_OF_TOOL_MAX
+            && of(&|waiting| waiting.session == *session) < OPEN_OF_SESSION_MAX
     }
 
     /// The turns of a session that wait for jobs, each with the tool.

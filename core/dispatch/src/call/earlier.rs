@@ -1,7 +1,7 @@
 //! What earlier lives of a turn began: taken from the journal, gone on with, run again under the same key, or not known.
 
 use contract::{
-    Call, CallPath, Failure, Node, Outcome,
+    Call, CallPath, Code, Failure, Node, Outcome,
     records::{End, Entry, Job},
 };
 
@@ -9,6 +9,16 @@ use super::{Ready, TurnCx, placeholder};
 use crate::summary::summary;
 
 impl TurnCx {
+    /// A call that begins a job is not started where too many are waited for.
+    pub(super) fn has_room_for_job(&self, tool: &tools::Tool, path: &CallPath) -> Result<(), Failure> {
+        let begins_one = tool.spec.execution.r#async.is_some() && self.job(path).is_none();
+        if !begins_one || self.inner.jobs.has_room(&tool.name, &self.session, &self.caller) {
+            return Ok(());
+        }
+        let say = format!("'{}' is busy: too many calls wait for it already; this one was not started", tool.name);
+        Err(Failure::new(Code::Busy, say).hint("try again in a moment"))
+    }
+
     pub(super) fn job(&self, path: &CallPath) -> Option<&Job> {
         self.begun(path).and_then(Entry::job)
     }

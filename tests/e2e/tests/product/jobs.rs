@@ -12,6 +12,7 @@ on_both_stores!(
     a_job_is_asked_about_by_the_next_life_though_the_process_died_at_once,
     a_job_that_is_stopped_is_called_off_and_may_have_taken_effect,
     a_quick_job_is_waited_for_in_place,
+    a_job_within_a_pipeline_is_waited_for_over_a_kill,
 );
 
 const TOOL: &str = r#"
@@ -30,6 +31,17 @@ execution:
     done: "/status == 'done'"
     result: /result
     timeout: 5m
+---
+name: report
+description: Looks something up, makes a report of it and acts on that
+parameters: { type: object, required: [tag], properties: { tag: { type: string } }, additionalProperties: false }
+endpoint:
+  type: pipeline
+  steps:
+    - { id: seen, tool: act, args: { tag: "{{ args.tag }}" } }
+    - { id: made, tool: make, args: { tag: "{{ steps.seen.tag }}" } }
+  result: "rows: {{ steps.made.rows }}"
+execution: { timeout: 30s, concurrency_limit: 4 }
 "#;
 
 fn prepare(world: &World) {
@@ -100,4 +112,19 @@ async fn a_quick_job_is_waited_for_in_place(world: World) {
     asked.answer_with("rows: 7").await;
     asked.answered_once_unmarked(&gateway).await;
     assert!(!gateway.log_says("turn parked"));
+}
+
+async fn a_job_within_a_pipeline_is_waited_for_over_a_kill(world: World) {
+    prepare(&world);
+    let (gateway, team) = (world.start().await, world.chat("team"));
+    let asked = team.says("/report tag=a");
+    waits(&asked).await;
+    let status = team.says("/status").answer().await;
+    assert!(status.text.contains("make is still at work"), "{status:?}");
+    gateway.kill();
+    let gateway = world.start().await;
+    is_done(&world);
+    asked.answer_with("rows: 7").await;
+    asked.answered_once_unmarked(&gateway).await;
+    assert_eq!((world.service.count("act", "a"), world.service.count("make", "a")), (1, 1));
 }
