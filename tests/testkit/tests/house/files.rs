@@ -10,7 +10,6 @@ const MOST_LINES: usize = 450;
 
 /// Longer files, each with the reason why it is better whole.
 const LONGER: &[(&str, &str)] = &[
-    ("core/contract/src/records.rs", "a record, its changes and the traits that keep it are one contract"),
     ("core/tools/src/schema/tests.rs", "a table of cases"),
     ("core/tools/src/spec/tests.rs", "a table of cases"),
     ("platform-policies/tests/policies/errors.rs", "a table of cases"),
