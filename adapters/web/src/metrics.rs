@@ -27,6 +27,7 @@ pub async fn metrics(State(app): State<Arc<App>>, Extension(who): Extension<Who>
         spent: gateway.spent(),
         load: gateway.load(),
         partitions: gateway.partitions_held(),
+        hooks: gateway.stages().into_iter().map(|of| (of.name, [of.calls, of.refused, of.failed])).collect(),
     });
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
@@ -40,6 +41,8 @@ struct Told {
     spent: Vec<Spent>,
     load: (usize, usize, usize),
     partitions: usize,
+    /// How often each was asked, refused, and came to no decision.
+    hooks: Vec<(Arc<str>, [u64; 3])>,
 }
 
 fn page(told: &Told) -> String {
@@ -50,6 +53,7 @@ fn page(told: &Told) -> String {
     gateway(&mut page, told);
     trail(&mut page, &told.audit);
     models(&mut page, &told.spent);
+    hooks(&mut page, &told.hooks);
     page.0
 }
 
@@ -136,6 +140,18 @@ fn models(page: &mut Page, spent: &[Spent]) {
     }
 }
 
+/// There are at most 64.
+fn hooks(page: &mut Page, hooks: &[(Arc<str>, [u64; 3])]) {
+    for (n, name, help) in [
+        (0, "toolgate_hook_calls_total", "Calls that hooks were asked about."),
+        (1, "toolgate_hook_refused_total", "Calls and answers that hooks refused."),
+        (2, "toolgate_hook_failed_total", "Calls on which hooks came to no decision, or which they were not told of."),
+    ] {
+        page.of(name, "counter", help);
+        hooks.iter().for_each(|(hook, counts)| page.line("", &[("hook", hook)], counts[n]));
+    }
+}
+
 fn seconds(us: u64) -> String {
     format!("{}", us as f64 / 1_000_000.0)
 }
@@ -202,6 +218,7 @@ mod tests {
             spent: Vec::new(),
             load: (1, 2, 3),
             partitions: 16,
+            hooks: vec![("judge".into(), [5, 2, 1])],
         });
         let shown: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let first = [
@@ -219,10 +236,11 @@ mod tests {
             "toolgate_turns_running 3",
             "toolgate_trace_records_lost_total 7",
             r#"toolgate_audit_waiting{to="store"} 5"#,
+            r#"toolgate_hook_refused_total{hook="judge"} 2"#,
         ] {
             assert!(shown.contains(&line), "{line} in {text}");
         }
         let names = text.lines().filter(|line| line.starts_with("# TYPE"));
-        assert_eq!(names.count(), 18);
+        assert_eq!(names.count(), 21);
     }
 }
