@@ -7,6 +7,7 @@ pub mod lifecycle;
 mod merge;
 mod snapshot;
 mod standing;
+mod waits;
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +25,7 @@ use crate::{
     endpoint::Build,
     guard::{Guard, Services},
     schema::Schema,
-    spec::{self, BreakerScope, Dynamic, EndpointSpec, Spec},
+    spec::{self, BreakerScope, Dynamic, Spec},
     tool::Tool,
 };
 use merge::{Loses, Refusal};
@@ -87,14 +88,16 @@ impl Registry {
             let standing = Standing::of(&spec, shelf);
             match self.tool(spec, standing, &last, &mut warnings) {
                 Ok(tool) => drop(tools.insert(name, tool)),
-                Err(no) => {
-                    let error = match no {
-                        NoTool::Wrong(error) => told(error, &mut errors),
-                        NoTool::Inactive(why) => told(why, &mut warnings),
-                    };
+                Err(error) => {
+                    errors.push(error.clone());
                     offer.refused.push(Refusal { name: Some(name.to_string()), error, loses: Loses::Tool });
                 }
             }
+        }
+        for (name, error) in waits::take_out(&mut tools) {
+            errors.push(error.clone());
+            // Its last version would wait in the same way for what its calls are now.
+            offer.refused.push(Refusal { name: Some(name.to_string()), error, loses: Loses::Nothing });
         }
         let quarantined = merge::keep(offer.refused, &last, &mut tools, &mut errors, &mut warnings);
         for tool in tools.values_mut() {
@@ -135,16 +138,12 @@ impl Registry {
                 errors.push(spec.error_at("name", message));
                 continue;
             }
-            let blocked = match self.tool(spec.clone(), Standing::default(), &Snapshot::default(), &mut warnings) {
-                Ok(_) => None,
-                Err(NoTool::Inactive(why)) => Some(told(why, &mut warnings)),
-                Err(NoTool::Wrong(error)) => {
-                    errors.push(error);
-                    continue;
-                }
-            };
+            if let Err(error) = self.tool(spec.clone(), Standing::default(), &Snapshot::default(), &mut warnings) {
+                errors.push(error);
+                continue;
+            }
             let text = text.strip_prefix("---").unwrap_or(&text).trim_start_matches(['\r', '\n']).to_owned();
-            specs.push(ExaminedSpec { spec, text, blocked });
+            specs.push(ExaminedSpec { spec, text });
         }
         let by_place = |finding: &Finding| (finding.line, finding.column);
         errors.sort_by_key(by_place);
@@ -159,7 +158,7 @@ impl Registry {
         standing: Standing,
         last: &Snapshot,
         warnings: &mut Vec<Finding>,
-    ) -> Result<Arc<Tool>, NoTool> {
+    ) -> Result<Arc<Tool>, Finding> {
         let before = last.get(&spec.name);
         let dynamic = self.parts(&spec, before.map_or(&[][..], |tool| &tool.dynamic))?;
         if before.is_some_and(|tool| tool.standing.refreshed != standing.refreshed) {
@@ -177,7 +176,6 @@ impl Registry {
             None => None,
         };
         examples(&spec, &schema, warnings);
-        is_active(&spec).map_err(NoTool::Inactive)?;
         let is_same = |tool: &&Arc<Tool>| {
             tool.spec.is_same_as(&spec)
                 && tool.spec.parameters == spec.parameters
@@ -233,38 +231,6 @@ pub struct ExaminedSpec {
     pub spec: Spec,
     /// Its document alone.
     pub text: String,
-    /// Why it cannot be published, although nothing is wrong with it.
-    pub blocked: Option<Finding>,
-}
-
-/// Why a spec makes no tool.
-enum NoTool {
-    Wrong(Finding),
-    /// There is nothing wrong with it; this version cannot run it.
-    Inactive(Finding),
-}
-
-impl From<Finding> for NoTool {
-    fn from(error: Finding) -> Self {
-        Self::Wrong(error)
-    }
-}
-
-/// Adds what is told to a list.
-fn told(error: Finding, list: &mut Vec<Finding>) -> Finding {
-    list.push(error.clone());
-    error
-}
-
-/// Refuses what this version cannot run, rather than running it otherwise than its owner wrote.
-fn is_active(spec: &Spec) -> Result<(), Finding> {
-    let inactive = |what: &str| Err(spec.error_at("endpoint.type", format!("{what} are not active in this version")));
-    match &spec.endpoint {
-        EndpointSpec::Command { .. } => inactive("endpoints of type command"),
-        EndpointSpec::Http(_) | EndpointSpec::Mcp { .. } | EndpointSpec::Pipeline(_) | EndpointSpec::Native { .. } => {
-            Ok(())
-        }
-    }
 }
 
 /// A schema's lints begin with where they belong.

@@ -6,16 +6,50 @@ use std::{
 };
 
 use contract::records::Shelf;
-use endpoints::{Endpoints, credentials::Credentials, mcp};
+use endpoints::{
+    Endpoints,
+    command::{Commands, checkpoint::Checkpoints},
+    credentials::Credentials,
+    mcp,
+};
 use policies::{Compiled, Policies, Source};
 use tools::Registry;
 
-use crate::config::{Config, Finding};
+use crate::config::{Config, Finding, Store};
 
 /// What tools can call, as the configuration says.
 pub fn endpoints(config: &Config) -> Endpoints {
     let servers = Arc::new(mcp::Servers::new(mcp_servers(config)));
-    Endpoints::new().credentials(Credentials::new(config.credentials.clone())).mcp(servers)
+    Endpoints::new()
+        .credentials(Credentials::new(config.credentials.clone()))
+        .mcp(servers)
+        .commands(Arc::new(commands(&config.store)))
+}
+
+/// What runs programs as tools: this binary confines them, where it can be found.
+pub fn commands(store: &Store) -> Commands {
+    std::env::current_exe().map(Commands::new).unwrap_or_default().checkpoints(checkpoints(store))
+}
+
+/// Where it is kept how folders were before tools worked in them.
+pub fn checkpoints(store: &Store) -> Option<Checkpoints> {
+    beside(store, "checkpoints").map(Checkpoints::new)
+}
+
+/// Beside the database; where that is elsewhere, in the folder that systemd (or whoever starts the gateway) gives it for
+/// its state.
+pub fn beside(store: &Store, what: &str) -> Option<PathBuf> {
+    match store {
+        Store::Sqlite(path) => {
+            let mut name = path.file_name()?.to_owned();
+            name.push(format!(".{what}"));
+            Some(path.with_file_name(name))
+        }
+        Store::Redis(_) | Store::Secret(_) => {
+            let folders = std::env::var_os("STATE_DIRECTORY").filter(|folders| !folders.is_empty())?;
+            Some(std::env::split_paths(&folders).next()?.join(format!("toolgate.{what}")))
+        }
+    }
 }
 
 /// The MCP servers of the configuration; none is asked yet.

@@ -6,6 +6,7 @@
 use std::{
     ffi::OsString,
     fs,
+    io::Write as _,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::Path,
     process::Command,
@@ -13,9 +14,12 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, getpgrp, getpid, getuid, kill_process, kill_process_group,
-    set_child_subreaper, setrlimit, wait,
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{
+        Pid, Resource, Rlimit, Signal, WaitOptions, getpgrp, getpid, getuid, kill_process, kill_process_group,
+        set_child_subreaper, setrlimit, wait,
+    },
 };
 
 use super::plan::{BY_SIGNAL, OURS, OURS_EXIT, Plan};
@@ -46,9 +50,9 @@ pub fn run(plan: &str, argv: &[OsString]) -> u8 {
     })
 }
 
-#[expect(clippy::print_stderr, reason = "the gateway reads what stands there")]
 fn say(why: &str) {
-    eprintln!("{OURS}{why}");
+    // Whoever should read it may be gone.
+    let _ = writeln!(std::io::stderr(), "{OURS}{why}");
 }
 
 /// Starts the second step, waits for its end, and ends what it left.
@@ -122,16 +126,28 @@ fn look(plan: &Plan) {
         if running > plan.processes as usize + 2 {
             break format!("it ran more than {} processes at once", plan.processes);
         }
+        if nobody_reads() {
+            break "nobody reads what it writes".to_owned();
+        }
         if taken(&plan.scratch, &mut 0) > plan.disk {
             break format!("its files took more than {} MiB", plan.disk >> 20);
         }
     };
     say(&why);
     if !plan.own_processes {
-        // Itself too: the gateway ends what has left the group.
+        // Whoever left the group too, then itself.
+        end_the_rest();
         let _ = kill_process_group(getpgrp(), Signal::KILL);
     }
     std::process::exit(i32::from(OURS_EXIT));
+}
+
+/// Whether the gateway is gone: it reads standard error until the end, whatever happens.
+fn nobody_reads() -> bool {
+    let stderr = std::io::stderr();
+    let mut asked = [PollFd::new(&stderr, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut asked, Some(&at_once)).is_ok_and(|_| asked[0].revents().contains(PollFlags::ERR))
 }
 
 /// The bytes of a folder; more than anything when it has too many entries.

@@ -173,12 +173,12 @@ fn a_tool_that_becomes_what_cannot_be_run_keeps_its_last_version() {
     let desk = Desk::new();
     desk.write("a.yaml", &spec("one", "good"));
     desk.load();
-    desk.write("a.yaml", "name: one\nendpoint: { type: command, argv: [ls] }\n");
+    desk.write("a.yaml", "name: one\nendpoint: { type: native, name: nobody }\n");
     desk.check(expect![[r#"
         generation 2
         tool one a.yaml:1: good
-        kept one a.yaml:2: endpoints of type command are not active in this version
-        warning a.yaml:2:13: endpoints of type command are not active in this version: the last good version of 'one' stays in use
+        kept one a.yaml:2: no native tool is called 'nobody'
+        error a.yaml:2:27: no native tool is called 'nobody': the last good version of 'one' stays in use
     "#]]);
 }
 
@@ -225,7 +225,7 @@ fn a_name_has_one_owner_and_the_first_stays() {
 }
 
 #[test]
-fn what_this_version_cannot_run_is_not_offered() {
+fn what_cannot_be_run_is_not_offered() {
     let desk = Desk::new();
     desk.write(
         "a.yaml",
@@ -236,12 +236,11 @@ fn what_this_version_cannot_run_is_not_offered() {
     desk.check(expect![[r#"
         generation 1
         tool remote a.yaml:1: 
+        tool shell a.yaml:4: 
         out fetches a.yaml:11: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
         out lost a.yaml:8: no native tool is called 'nobody'
-        out shell a.yaml:5: endpoints of type command are not active in this version
         error a.yaml:8:27: no native tool is called 'nobody'
         error a.yaml:11:34: 'parameters.properties.a.$ref': 'https://a.test/schema' lies outside of this schema: nothing is fetched, copy it into '$defs'
-        warning a.yaml:5:13: endpoints of type command are not active in this version
     "#]]);
 }
 
@@ -353,4 +352,25 @@ fn a_pipeline_may_be_repeated_when_all_that_it_calls_may() {
     assert_eq!(snapshot.tools().len(), 7);
     let repeatable: Vec<_> = snapshot.tools().iter().filter(|t| snapshot.is_repeatable(&t.name)).collect();
     assert_eq!(repeatable.iter().map(|t| &*t.name).collect::<Vec<_>>(), ["look", "looks"]);
+}
+
+#[test]
+fn a_pipeline_that_holds_what_its_own_call_needs_is_refused() {
+    let desk = Desk::new();
+    let steps = |tool: &str| format!("endpoint: {{ type: pipeline, steps: [{{ tool: {tool} }}] }}\n");
+    let leaf = "name: leaf\nexecution: { resource: \"db:{region}\" }\nendpoint: { url: \"http://h.test/\" }\n";
+    let middle = format!("name: middle\n{}", steps("leaf"));
+    let outer = format!("name: outer\nexecution: {{ resource: \"db:eu\" }}\n{}", steps("middle"));
+    let fine = format!("name: fine\nexecution: {{ resource: queue }}\n{}", steps("middle"));
+    let to = format!("name: to\nexecution: {{ parallel: false }}\n{}", steps("fro"));
+    let fro = format!("name: fro\n{}", steps("to"));
+    desk.write("a.yaml", &[leaf, &middle, &outer, &fine, &to, &fro].join("---\n"));
+    let loaded = desk.load();
+    let names: Vec<_> = loaded.snapshot.tools().iter().map(|tool| tool.name.to_string()).collect();
+    assert_eq!(names, ["fine", "fro", "leaf", "middle"]);
+    assert!(
+        loaded.errors[0].message.starts_with("the pipeline holds 'db:eu' while it runs 'leaf'"),
+        "{:?}",
+        loaded.errors
+    );
 }

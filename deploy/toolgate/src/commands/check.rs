@@ -6,7 +6,7 @@ use contract::{Platform, records::Shelf};
 use endpoints::Endpoints;
 use policies::{Compiled, PolicyLayer, Verdict};
 use serde_json::json;
-use tools::{Registry, Tool};
+use tools::{Registry, Tool, spec::EndpointSpec};
 
 use super::{
     Said, caller, read_with,
@@ -16,7 +16,8 @@ use super::{
 use crate::{
     cli::Who,
     config::{Config, Finding, Loaded},
-    sources::{Sources, endpoints},
+    run::hooks::for_nothing,
+    sources::{Sources, commands, endpoints},
 };
 
 /// Whether the configuration, its tools and its policies can be used together, and what the platforms say of the
@@ -51,9 +52,11 @@ async fn unread(config: &Config) -> Vec<Finding> {
 
 fn of_files(loaded: Loaded, asked: Asked, shelf: Result<Shelf, String>) -> Said {
     let sources = read_with(&loaded.config, shelf);
-    let unoffered = unoffered(&sources);
+    let found = unoffered(&sources).into_iter().chain(unconfined(&sources, &loaded.config));
+    let found = found.chain(for_nothing(&loaded.config, &sources.tools));
+    let found: Vec<_> = found.collect();
     let warnings: Vec<_> =
-        loaded.warnings.into_iter().chain(sources.warnings).chain(unoffered).chain(asked.warnings).collect();
+        loaded.warnings.into_iter().chain(sources.warnings).chain(found).chain(asked.warnings).collect();
     let errors: Vec<_> = sources.errors.into_iter().chain(asked.errors).collect();
     let tools = sources.tools.tools().len();
     let platforms = loaded.config.platforms.count();
@@ -91,6 +94,17 @@ fn unoffered(sources: &Sources) -> Vec<Finding> {
         tool.spec.error_at("name", format!("'{}' is offered on no platform but the console", tool.name)).hint(hint)
     };
     sources.tools.tools().iter().filter(is_missed).map(warning).collect()
+}
+
+/// Tools that are programs and cannot be confined here as they have to be.
+fn unconfined(sources: &Sources, config: &Config) -> Vec<Finding> {
+    let commands = commands(&config.store);
+    let cannot = |tool: &Arc<Tool>| {
+        let EndpointSpec::Command(command) = &tool.spec.endpoint else { return None };
+        let why = commands.cannot_run(command)?;
+        Some(tool.spec.error_at("endpoint.sandbox", format!("'{}' is not available here: {why}", tool.name)))
+    };
+    sources.tools.tools().iter().filter_map(cannot).collect()
 }
 
 /// The rule of a platform that denies what else would be allowed to somebody there: to allow it would not help.

@@ -1,17 +1,19 @@
 //! The key `endpoint`, by type.
 
+mod command;
+
 use policies::tree::{Kind, Node, Place};
 use serde_json::{Value, json};
 
 use super::{
     super::{
         fields::{Diagnosis, Fields, choice_of, text_of},
-        types::{EndpointSpec, HttpSpec, OnError, PipelineSpec, Step, StepCall},
+        types::{EndpointSpec, FILE_LIMIT, FILE_LIMIT_MAX, HttpSpec, OnError, PipelineSpec, Placed, Step, StepCall},
     },
     METHODS,
 };
 
-const HTTP: &[&str] = &["type", "method", "url", "headers", "rename", "credential"];
+const HTTP: &[&str] = &["type", "method", "url", "headers", "rename", "in", "file_limit", "credential"];
 const STEP: &[&str] = &["id", "tool", "args", "when", "for_each", "on_error", "default", "optional", "parallel"];
 /// What a step of a parallel group may say: the same, and no further group.
 const STEP_ALONE: &[&str] = STEP.split_at(STEP.len() - 1).0;
@@ -52,11 +54,7 @@ pub fn endpoint(node: &Node, found: &mut Diagnosis) -> Option<EndpointSpec> {
             let tool = fields.required("tool", "an mcp endpoint", found)?;
             Some(EndpointSpec::Mcp { server: text_of(server, "server", found)?, tool: text_of(tool, "tool", found)? })
         }
-        Type::Command => {
-            let fields = Fields::of(node, "a command endpoint", &["type", "argv", "stdin"], found)?;
-            fields.required("argv", "a command endpoint", found)?;
-            Some(EndpointSpec::Command { argv: fields.texts("argv", found)?, stdin: fields.text("stdin", found) })
-        }
+        Type::Command => command::command(node, found).map(EndpointSpec::Command),
     }
 }
 
@@ -74,8 +72,30 @@ fn http(node: &Node, found: &mut Diagnosis) -> Option<HttpSpec> {
         url,
         headers: fields.pairs("headers", found),
         rename: fields.pairs("rename", found),
+        places: places(&fields, found),
+        file_limit: file_limit(&fields, found),
         credential: fields.text("credential", found),
     })
+}
+
+/// `in: { dry_run: query, customer: header }`.
+fn places(fields: &Fields<'_>, found: &mut Diagnosis) -> Vec<(String, Placed)> {
+    let words = [("path", Placed::Path), ("query", Placed::Query), ("header", Placed::Header), ("body", Placed::Body)];
+    let mut out = Vec::new();
+    for (name, node) in fields.map("in", found) {
+        out.extend(choice_of(node, &name.name, &words, found).map(|placed| (name.name.clone(), placed)));
+    }
+    out
+}
+
+fn file_limit(fields: &Fields<'_>, found: &mut Diagnosis) -> u64 {
+    let Some(limit) = command::size(fields, "file_limit", found) else { return FILE_LIMIT };
+    if limit > FILE_LIMIT_MAX
+        && let Some(at) = fields.place("file_limit")
+    {
+        found.error(at, format!("'file_limit' can be {} MiB at most", FILE_LIMIT_MAX >> 20));
+    }
+    limit
 }
 
 /// In any case, as tutorials write them.
