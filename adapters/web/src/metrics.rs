@@ -243,4 +243,22 @@ mod tests {
         let names = text.lines().filter(|line| line.starts_with("# TYPE"));
         assert_eq!(names.count(), 21);
     }
+    #[test]
+    fn the_board_asks_for_figures_that_are_there() {
+        let board = include_str!("../../../deploy/grafana/toolgate.json");
+        let board: serde_json::Value = serde_json::from_str(board).unwrap();
+        let source = include_str!("metrics.rs");
+        let asked: Vec<_> =
+            board["panels"].as_array().unwrap().iter().flat_map(|p| p["targets"].as_array().unwrap()).collect();
+        assert_eq!(asked.len(), 5);
+        for target in asked {
+            let words = target["expr"].as_str().unwrap().split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let names: Vec<_> = words.filter(|word| word.starts_with("toolgate_")).collect();
+            assert!(!names.is_empty());
+            for name in names {
+                let name = name.trim_end_matches("_bucket");
+                assert!(source.contains(&format!("\"{name}\"")), "{name}");
+            }
+        }
+    }
 }

@@ -311,7 +311,9 @@ async fn run(inner: &Arc<Inner>, session: SessionKey) {
         }
         let Some(Next { record, whence, cancel, running }) = inner.lanes.next(inner, &session) else { return };
         let turn = record.id;
-        if AssertUnwindSafe(turn::run(inner, record, whence, cancel)).catch_unwind().await.is_err() {
+        // In a place of its own: a lane waits much longer than it runs.
+        let running = Box::pin(turn::run(inner, record, whence, cancel));
+        if AssertUnwindSafe(running).catch_unwind().await.is_err() {
             // It is in the store and taken up at the next start; those behind it go on.
             error!(%turn, "a turn panicked outside of its answer");
             inner.tracer.forget(turn);

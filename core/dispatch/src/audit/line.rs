@@ -163,11 +163,24 @@ impl Line {
         }
     }
 
-    /// After a failure; false when there is no time for another try.
+    /// After a failure; false when the gateway leaves: what waits is then left to the next process.
     async fn rest(&mut self) -> bool {
-        let pause = self.pause;
-        self.pause = (pause * 2).min(PAUSES[1]);
-        self.meanwhile(tokio::time::sleep(pause)).await.is_some() && self.leaves.is_none()
+        let until = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(PAUSES[1]);
+        while self.leaves.is_none() {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return true,
+                event = self.queue.recv() => match event {
+                    Some(event) => self.keep(event),
+                    None => return false,
+                },
+            }
+            if self.over.len() >= BATCH {
+                self.spill_over().await;
+            }
+            self.show();
+        }
+        false
     }
 
     fn spilled(&self) -> u64 {
