@@ -175,7 +175,9 @@ impl Around for There {
         let asked = Asked::of(At::Execution, &of).args(call.args()).attempt(cx.attempt);
         let late = |_| Err(Stopped::Failed(Private::new(format!("no answer within {} ms", self.timeout.as_millis()))));
         let verdict = tokio::time::timeout(self.timeout, self.ask(&asked)).await.unwrap_or_else(late);
-        match (verdict.and_then(changed), self.class) {
+        let verdict = verdict.and_then(changed);
+        next.came_to(verdict.as_ref().map(drop));
+        match (verdict, self.class) {
             (Ok(Some(Changed { value, .. })), _) => {
                 cx.notes.mark(format!("hook '{}': answered in the tool's place", self.name));
                 return Ok(Output::Done(value));

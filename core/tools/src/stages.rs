@@ -95,11 +95,13 @@ pub trait After: Send + Sync {
 pub struct Next<'a> {
     links: &'a [Link],
     call: &'a Permitted,
+    /// The one that is given this.
+    own: Option<&'a Link>,
 }
 
 impl<'a> Next<'a> {
     pub(crate) fn new(chain: Option<Stages<'a>>, call: &'a Permitted) -> Self {
-        Self { links: chain.map_or(&[], |stages| stages.chain.links()), call }
+        Self { links: chain.map_or(&[], |stages| stages.chain.links()), call, own: None }
     }
 
     /// Goes on. May be called again: each time the endpoint is called again.
@@ -109,10 +111,19 @@ impl<'a> Next<'a> {
             if let Stage::Around(stage) = &link.stage
                 && link.only.is_for(tool, cx.caller)
             {
-                return stage.around(self.call, cx, Next { links: &self.links[n + 1..], ..self }).await;
+                link.counts.called();
+                let next = Next { links: &self.links[n + 1..], own: Some(link), ..self };
+                return stage.around(self.call, cx, next).await;
             }
         }
         tool.endpoint.call(self.call, cx).await
+    }
+
+    /// Counts what the stage itself came to, which nobody else can tell from what the endpoint did.
+    pub fn came_to(&self, decision: Result<(), &Stopped>) {
+        if let Some(link) = self.own {
+            run::counted(link, decision);
+        }
     }
 }
 

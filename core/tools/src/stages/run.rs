@@ -136,23 +136,14 @@ async fn asked<T>(
 ) -> Result<Option<T>, (Arc<str>, Stopped)> {
     link.counts.called();
     let done = contained(within, work).await.unwrap_or_else(|why| Err(Stopped::Failed(why)));
+    counted(link, done.as_ref().map(drop));
     let stopped = match done {
-        Ok(done) => {
-            well(link);
-            return Ok(Some(done));
-        }
+        Ok(done) => return Ok(Some(done)),
         Err(stopped) => stopped,
     };
     let what = match &stopped {
-        Stopped::Refused(_) => {
-            well(link);
-            link.counts.refused();
-            "refused"
-        }
-        Stopped::Failed(why) => {
-            failed(link, why);
-            "no decision"
-        }
+        Stopped::Refused(_) => "refused",
+        Stopped::Failed(_) => "no decision",
     };
     match link.class {
         Class::Policy => {
@@ -166,7 +157,14 @@ async fn asked<T>(
     }
 }
 
-fn well(link: &Link) {
+/// Counts what a link came to.
+pub(super) fn counted(link: &Link, decision: Result<(), &Stopped>) {
+    if let Err(Stopped::Failed(why)) = decision {
+        return failed(link, why);
+    }
+    if decision.is_err() {
+        link.counts.refused();
+    }
     if link.counts.is_well() {
         tracing::info!(hook = &*link.name, "a hook answers again");
     }

@@ -242,7 +242,10 @@ async fn every_attempt_costs_and_stages_around_them_nest() {
         Link::new("outer", Stage::Around(Arc::new(Says("outer", Arc::clone(&said))))),
         Link::new("inner", Stage::Around(Arc::new(Says("inner", Arc::clone(&said))))),
     ];
-    let (_, report) = answered(links, "flaky", json!({})).await;
+    let (world, chain) = (world(), chain(links));
+    let of = of(&world, "flaky");
+    let report = world.run_with(Some(Stages { chain: &chain, of: &of }), "flaky", json!({})).await;
+    assert_eq!(chain.counts().iter().map(|count| count.calls).collect::<Vec<_>>(), [2, 2, 2]);
     assert_eq!((report.attempts, report.cost_micros, report.result.unwrap()), (2, 4_000, json!("done")));
     let said = said.lock().unwrap().join(", ");
     expect!["outer 1, inner 1, inner left, outer left, outer 2, inner 2, inner left, outer left"].assert_eq(&said);

@@ -10,6 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use contract::{Code, Node, Private, State};
+use endpoints::hooks::{At, Hook, Via};
 use expect_test::expect;
 use serde_json::{Value, json};
 use testkit::{InABox, Setup, until};
@@ -229,4 +230,32 @@ async fn who_only_watches_is_not_waited_for() {
     until("it was told", || judge.asked.load(Ordering::SeqCst) == 1).await;
     judge.until.as_ref().unwrap().notify_one();
     assert_eq!(gateway.gateway.stages()[0].calls, 1);
+}
+
+/// A program around each attempt.
+fn around(name: &str, script: &str, class: Class) -> Link {
+    let argv = ["sh", "-c", script].map(str::to_owned).into();
+    let via = Via::Program { argv, env: Vec::new(), folder: None };
+    let timeout = Duration::from_secs(20);
+    let hook = Hook { name: name.into(), at: At::Execution, via, class, timeout, only: for_tool("sleep") };
+    endpoints::Endpoints::new().hook(hook).unwrap()
+}
+
+#[tokio::test]
+async fn what_stands_around_an_attempt_answers_in_its_place_or_keeps_it_from_starting() {
+    let answers = r#"if grep -q '"ms":1,\|"ms":1}'; then echo '{"decision":"allow","answer":"from memory"}'; else echo '{"decision":"refuse","say":"not today"}'; fi"#;
+    let gateway = setup().await.stage(around("cache", answers, Class::Policy)).start().ready().await;
+    let said = gateway.say("/sleep 1").await;
+    assert_eq!(said.text, "from memory");
+    assert_eq!(marks(&gateway, &said).await, "sleep {ms: 1}: coerced ms: \"1\" to 1; hook 'cache': answered in the tool's place\n");
+    let refused = gateway.invoke("sleep", json!({"ms": 2})).await.result.unwrap_err();
+    assert_eq!((refused.code, refused.to_string().as_str()), (Code::Unavailable, "not today"));
+    let count = &gateway.gateway.stages()[0];
+    assert_eq!((count.calls, count.refused, count.failed), (2, 1, 0));
+
+    let gateway = setup().await.stage(around("away", "exit 1", Class::Observer)).start().ready().await;
+    let said = gateway.say("/sleep 1").await;
+    assert_eq!(said.text, "- slept_ms: 1");
+    assert_eq!(marks(&gateway, &said).await, "sleep {ms: 1}: coerced ms: \"1\" to 1; hook 'away': no decision, which does not count\n");
+    assert_eq!(gateway.gateway.stages()[0].failed, 1);
 }
