@@ -312,8 +312,8 @@ async fn run(inner: &Arc<Inner>, session: SessionKey) {
         let Some(Next { record, whence, cancel, running }) = inner.lanes.next(inner, &session) else { return };
         let turn = record.id;
         // In a place of its own: a lane waits much longer than it runs.
-        let running = Box::pin(turn::run(inner, record, whence, cancel));
-        if AssertUnwindSafe(running).catch_unwind().await.is_err() {
+        let turning = Box::pin(turn::run(inner, record, whence, cancel));
+        if AssertUnwindSafe(turning).catch_unwind().await.is_err() {
             // It is in the store and taken up at the next start; those behind it go on.
             error!(%turn, "a turn panicked outside of its answer");
             inner.tracer.forget(turn);
