@@ -31,9 +31,9 @@ reply-working = is working on it…
 reply-not-here = I am not available here
 
 # Files that came with a message
-file-unused = The file '{ $name }' was not used: commands cannot use files in this version.
-files-unused = The { $count } files were not used: commands cannot use files in this version.
-file-thanks = Thank you, but I can do nothing with files here: commands cannot use files in this version.
+file-unused = The file '{ $name }' was not used: this command takes no file.
+files-unused = The { $count } files were not used: this command takes none.
+file-thanks = Thank you, but a file alone says nothing to me: write the command that takes it beside the file.
 
 # Progress
 progress-counted = Working on it: { $done } of { $count } done

@@ -25,9 +25,9 @@ reply-working = 正在处理…
 reply-not-here = 我在这里不可用
 
 # 随消息发来的文件
-file-unused = 文件“{ $name }”没有使用：这个版本的命令还不能使用文件。
-files-unused = 这 { $count } 个文件没有使用：这个版本的命令还不能使用文件。
-file-thanks = 谢谢，但我在这里还不能处理文件：这个版本的命令还不能使用文件。
+file-unused = 文件“{ $name }”没有使用：这个命令不需要文件。
+files-unused = 这 { $count } 个文件没有使用：这个命令不需要文件。
+file-thanks = 谢谢，但只有文件我无法处理：请在文件旁写上需要它的命令。
 
 # 进度
 progress-counted = 正在处理：已完成 { $done }/{ $count }

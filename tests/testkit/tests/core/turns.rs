@@ -171,7 +171,7 @@ async fn whoever_sends_a_file_is_told_that_it_is_not_used() {
     let gateway = gateway().await;
     let alone = gateway.say_as(with_files("", &["invoice.pdf"])).await;
     expect![[r#"
-        Thank you, but I can do nothing with files here: commands cannot use files in this version.
+        Thank you, but a file alone says nothing to me: write the command that takes it beside the file.
 
         I run commands here. Send /help to see what can be done."#]]
     .assert_eq(&alone.text);
@@ -179,8 +179,8 @@ async fn whoever_sends_a_file_is_told_that_it_is_not_used() {
     expect![[r#"
         - slept_ms: 1
 
-        The file 'a *b*.png' was not used: commands cannot use files in this version."#]]
+        The file 'a *b*.png' was not used: this command takes no file."#]]
     .assert_eq(&caption.text);
     let several = gateway.say_as(with_files("/sleep 1", &["a", "b"])).await;
-    assert!(several.text.ends_with("The 2 files were not used: commands cannot use files in this version."));
+    assert!(several.text.ends_with("The 2 files were not used: this command takes none."));
 }

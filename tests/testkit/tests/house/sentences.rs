@@ -19,8 +19,15 @@ const PLACES: [&str; 9] = [
 ];
 
 /// Parts of them that speak to operators, of files that they wrote.
-const OPERATORS: [&str; 5] =
-    ["/spec/", "/registry/", "/pipeline/check.rs", "endpoints/src/http.rs", "endpoints/src/mcp/servers.rs"];
+const OPERATORS: [&str; 7] = [
+    "/spec/",
+    "/registry/",
+    "/pipeline/check.rs",
+    "endpoints/src/http.rs",
+    "endpoints/src/http/headers.rs",
+    "endpoints/src/http/plan.rs",
+    "endpoints/src/mcp/servers.rs",
+];
 
 /// What stands before a sentence.
 const SAYS: [&str; 6] =
