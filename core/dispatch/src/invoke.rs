@@ -144,7 +144,7 @@ fn call_context(
         caller,
         address: None,
         asked_at: None,
-        files: Arc::new([]),
+        files: Mutex::new(Arc::new([])),
         standing: None,
         deadline: tokio::time::Instant::now() + limits.turn_timeout,
         usage: Mutex::default(),
