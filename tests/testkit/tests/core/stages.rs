@@ -112,7 +112,7 @@ async fn what_stages_change_is_run_and_told_and_stands_on_the_node_and_those_aft
     "#]]
     .assert_eq(&marks(&gateway, &said).await);
     until("both are told", || witness.0.lock().unwrap().len() == 2).await;
-    let seen = witness.0.lock().unwrap();
+    let seen = witness.0.lock().unwrap().clone();
     assert_eq!(seen[0].marks, ["hook 'judge': allowed", "hook 'mask': masked 1"]);
     assert_eq!((seen[1].state, seen[1].usage.unwrap().cost_micros), (State::Ok, 2_000));
     let root = &gateway.gateway.tree(said.turn).await.unwrap()[0];
