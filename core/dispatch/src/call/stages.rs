@@ -35,11 +35,7 @@ impl TurnCx {
     }
 
     /// Those that stages are asked about first, apart from the others; each with its place in the batch.
-    pub(crate) fn apart(
-        &self,
-        parent: Option<Parent<'_>>,
-        planned: Vec<Planned>,
-    ) -> (Vec<Placed>, Vec<Placed>) {
+    pub(crate) fn apart(&self, parent: Option<Parent<'_>>, planned: Vec<Planned>) -> (Vec<Placed>, Vec<Placed>) {
         let calls = planned.into_iter().map(Staged::from).enumerate();
         if !self.has_stages() {
             return (calls.collect(), Vec::new());

@@ -13,7 +13,7 @@ on_both_stores!(
 
 /// The configuration with these hooks.
 fn with_hooks(world: &World, hooks: &str) {
-    let before = std::fs::read_to_string(world.path("toolgate.yaml")).unwrap();
+    let before = std::fs::read_to_string(world.path("toolgate.yaml")).expect("the configuration is there");
     let hooks = hooks.replace("SERVICE", &world.service.url);
     world.write("toolgate.yaml", &format!("{before}hooks:\n{hooks}\n"));
 }

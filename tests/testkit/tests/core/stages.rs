@@ -247,7 +247,10 @@ async fn what_stands_around_an_attempt_answers_in_its_place_or_keeps_it_from_sta
     let gateway = setup().await.stage(around("cache", answers, Class::Policy)).start().ready().await;
     let said = gateway.say("/sleep 1").await;
     assert_eq!(said.text, "from memory");
-    assert_eq!(marks(&gateway, &said).await, "sleep {ms: 1}: coerced ms: \"1\" to 1; hook 'cache': answered in the tool's place\n");
+    assert_eq!(
+        marks(&gateway, &said).await,
+        "sleep {ms: 1}: coerced ms: \"1\" to 1; hook 'cache': answered in the tool's place\n"
+    );
     let refused = gateway.invoke("sleep", json!({"ms": 2})).await.result.unwrap_err();
     assert_eq!((refused.code, refused.to_string().as_str()), (Code::Unavailable, "not today"));
     let count = &gateway.gateway.stages()[0];
@@ -256,6 +259,9 @@ async fn what_stands_around_an_attempt_answers_in_its_place_or_keeps_it_from_sta
     let gateway = setup().await.stage(around("away", "exit 1", Class::Observer)).start().ready().await;
     let said = gateway.say("/sleep 1").await;
     assert_eq!(said.text, "- slept_ms: 1");
-    assert_eq!(marks(&gateway, &said).await, "sleep {ms: 1}: coerced ms: \"1\" to 1; hook 'away': no decision, which does not count\n");
+    assert_eq!(
+        marks(&gateway, &said).await,
+        "sleep {ms: 1}: coerced ms: \"1\" to 1; hook 'away': no decision, which does not count\n"
+    );
     assert_eq!(gateway.gateway.stages()[0].failed, 1);
 }
