@@ -379,7 +379,7 @@ impl TurnCx {
             stages: of.as_ref().map(|of| Stages { chain: &self.inner.settings.stages, of }),
         };
         let report = match job {
-            Some(job) => tools::follow(permitted, job::left(&job), run).await,
+            Some(job) => Box::pin(tools::follow(permitted, job::left(&job), run)).await,
             None => tools::run(permitted, run).await,
         };
         begun.reported(report);

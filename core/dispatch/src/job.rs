@@ -303,10 +303,10 @@ impl Host for Nobody {
     fn progress(&self, _text: &str) {}
 
     async fn post(&self, _to: Address, _reply: Reply) -> Result<(), ToolFailure> {
-        Err(ToolFailure::new(Fault::Unavailable, "nothing can be sent from here"))
+        Err(ToolFailure::new(Fault::Unavailable, "it cannot be sent from here"))
     }
 
     async fn open(&self, _file: &FileRef) -> Result<ByteStream, ToolFailure> {
-        Err(ToolFailure::new(Fault::Unavailable, "no files here"))
+        Err(ToolFailure::new(Fault::Unavailable, "the file cannot be fetched from the chat any more"))
     }
 }

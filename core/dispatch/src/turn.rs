@@ -142,7 +142,7 @@ async fn to_its_reply(inner: &Arc<Inner>, turn: TakenUp, cancel: CancellationTok
     }
     match reply {
         Some(reply) => finish(&cx, &record, show::dressed(&cx, &record, reply), &root).await,
-        None => approval::park(&cx, &record, &root).await,
+        None => Box::pin(approval::park(&cx, &record, &root)).await,
     }
 }
 

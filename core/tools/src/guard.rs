@@ -106,7 +106,7 @@ pub async fn run(mut call: Permitted, cx: RunCx<'_>) -> Report {
             let mut report =
                 settled(&tool, Vec::new(), End::Job(begun.handle.clone()), so_far, queued, &times, cx.repeatable);
             report.queued = queued;
-            followed(call, begun, &cx, report, true).await
+            Box::pin(followed(call, begun, &cx, report, true)).await
         }
         Ok(end) => {
             let mut report = settled(&tool, call.into_changes(), end, so_far, queued, &times, cx.repeatable);
@@ -128,7 +128,7 @@ pub async fn follow(call: Permitted, begun: Job, cx: RunCx<'_>) -> Report {
         cost_micros: 0,
         repeatable: cx.repeatable,
     };
-    followed(call, begun, &cx, report, false).await
+    Box::pin(followed(call, begun, &cx, report, false)).await
 }
 
 /// The report of a call whose job has ended, or is not waited for any longer.

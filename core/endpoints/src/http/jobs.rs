@@ -144,13 +144,13 @@ impl Http {
         if let Some(ended) = jobs.ended(&self.reader.tool, &answer) {
             return ended.map(masked).map(Output::Done);
         }
-        let unreadable = |why: String| {
+        let unreadable = |why: Private| {
             let say = format!("'{}' began its work without saying under which name", self.reader.tool);
-            ToolFailure::new(Fault::Unusable, say).cause(Private::new(why))
+            ToolFailure::new(Fault::Unusable, say).cause(why)
         };
         let id = plain(answer.pointer(&jobs.id)).filter(|id| !id.is_empty() && id.len() <= ID_MAX);
-        let id = id.ok_or_else(|| unreadable(format!("there is no id of a job at '{}'", jobs.id)))?;
-        let no_address = || unreadable("the job's id cannot stand in an address".to_owned());
+        let id = id.ok_or_else(|| unreadable(Private::new(format!("there is no id of a job at '{}'", jobs.id))))?;
+        let no_address = || unreadable(Private::new("the job's id cannot stand in an address"));
         let cancel = jobs.cancel.as_ref().map(|asked| asked.of(&id, args).ok_or_else(no_address)).transpose()?;
         let handle = Handle { poll: jobs.poll.of(&id, args).ok_or_else(no_address)?, cancel };
         Ok(Output::Job(serde_json::to_string(&handle).unwrap_or_default()))
