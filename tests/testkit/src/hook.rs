@@ -15,8 +15,8 @@ use contract::{
     Receipt, Reply, SessionKey, StoreDown, TurnId,
     records::{
         Admitted, ArtefactId, Artefacts, Change, ChangeError, Erased, Fact, Item, Kept, Measure, Owned, People, Person,
-        Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery, Sessions, Stores,
-        Trees, TurnLine, TurnQuery, Turns, Visit,
+        Record, Remembered, Retention, Session, SessionChange, SessionId, SessionQuery, Sessions, Stores, Trees,
+        TurnLine, TurnQuery, Turns, Visit,
     },
 };
 use tokio::sync::Notify;
