@@ -150,7 +150,7 @@ impl Command {
     async fn run(&self, args: &Map<String, Value>, cx: &Cx<'_>) -> Result<Value, ToolFailure> {
         cx.notes.effect(Effect::None);
         let (argv, stdin) = self.line.fill(args).map_err(|problems| {
-            ToolFailure::input_refused(format!("'{}' cannot be called with this", self.name), problems)
+            ToolFailure::input_refused(format!("'{}' cannot be called with these values", self.name), problems)
         })?;
         cx.notes.request(Private::new(answer::shown(&argv)));
         let Ready { run, scratch, confined } = self.ready(argv, stdin).await?;

@@ -6,6 +6,7 @@ use tools::Spec;
 
 /// In standard input: all arguments, as one JSON object.
 const ALL: &str = "*";
+const BRACES: &str = "a brace itself is written twice: {{ and }}";
 
 /// A text with places in it; `{{` and `}}` are braces.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,7 +145,7 @@ fn known(spec: &Spec, at: &str, name: &str) -> Result<(), Finding> {
     let names = known.into_iter().flat_map(Map::keys).map(String::as_str);
     Err(match text::nearest(name, names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
-        None => error.hint("a brace itself is written twice: {{ and }}"),
+        None => error.hint(BRACES),
     })
 }
 
