@@ -87,7 +87,8 @@ fn standing(member: &Value) -> Option<&str> {
 /// closed, which only administrators need not ask.
 fn writes(standing: &str, member: &Value, chat: &Value, in_topic: bool) -> bool {
     match (standing, chat["type"].as_str()) {
-        ("creator", _) | (_, Some("private")) => true,
+        (_, Some("private")) => member["user"]["id"].is_i64() && member["user"]["id"] == chat["id"],
+        ("creator", _) => true,
         ("administrator", Some("channel")) => member["can_post_messages"] == true,
         ("administrator", Some("group" | "supergroup")) => true,
         ("member" | "restricted", Some("group" | "supergroup")) => {
@@ -142,6 +143,9 @@ mod tests {
         assert!(may(muted(true, true), &open, false));
         assert!(standing(&muted(false, true)).is_none() && standing(&muted(true, false)).is_none());
         assert!(standing(&json!({"status": "left"})).is_none());
+        let alone = |user: i64| json!({"status": "member", "user": {"id": user}});
+        let private = json!({"id": 7, "type": "private"});
+        assert!(may(alone(7), &private, false) && !may(alone(8), &private, false), "with somebody else");
     }
 
     #[test]
