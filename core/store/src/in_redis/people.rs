@@ -61,6 +61,8 @@ impl People for Redis {
 
     async fn forget(&self, person: &Person) -> Result<Erased, StoreDown> {
         let mut erased = Erased::default();
+        // First: one that is due meanwhile would leave something of theirs behind what was looked through.
+        erased.schedules = self.forget_schedules(person).await?;
         for partition in 0..PARTITIONS {
             self.forget_sessions(partition, person, &mut erased).await?;
         }
@@ -72,7 +74,6 @@ impl People for Redis {
         self.forget_records(person, &mut erased).await?;
         erased.approvals = self.without_approvals(person).await?;
         erased.artefacts = self.forget_artefacts(person).await?;
-        erased.schedules = self.forget_schedules(person).await?;
         Ok(erased)
     }
 }

@@ -61,16 +61,17 @@ impl People for Sqlite {
     }
 
     async fn forget(&self, person: &Person) -> Result<Erased, StoreDown> {
+        let hash = person.hash();
+        // First: one that is due meanwhile would leave something of theirs behind what was looked through.
+        let schedules = count(self.threads.write(move |db| super::schedules::forget(db, hash)).await?);
         let who = person.clone();
         let mut erased = self.threads.write(move |db| forget_sessions(db, &who)).await?;
-        let hash = person.hash();
         let facts = self.threads.write(move |db| db.execute("DELETE FROM facts WHERE person = ?1", [hash])).await?;
         erased.facts = count(facts);
         let (trees, _) = self.through_turns(person, forget_trees).await?;
         let (records, open) = self.through_turns(person, forget_records).await?;
         let approvals = self.without_approvals(person).await?;
         let artefacts = self.forget_artefacts(person).await?;
-        let schedules = count(self.threads.write(move |db| super::schedules::forget(db, hash)).await?);
         Ok(Erased { trees, records, open, approvals, artefacts, schedules, ..erased })
     }
 }

@@ -1,7 +1,7 @@
 //! When it is time.
 
 use testkit::{
-    Death, Ground, Life, Scripted,
+    Death, Flaky, Ground, Life, Scripted,
     model::{Heard as Prompted, says},
 };
 
@@ -193,4 +193,43 @@ impl<'a> Case<'a> {
         let stores = self.ground.open().await;
         stores.schedules.remove(self.id).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn one_run_that_cannot_be_accepted_keeps_no_other_from_it_and_is_tried_again() {
+    let stores = memory().await;
+    let (gate, flaky) = (opened(), Arc::new(Flaky::default()));
+    let gateway = Setup::new(stores.clone()).gate(&gate).hook(flaky.clone()).start().ready().await;
+    let first = gateway.gateway.schedule_add(wish("/gate id=first", None)).await.unwrap();
+    let second = gateway.gateway.schedule_add(wish("/gate id=second", None)).await.unwrap();
+    flaky.fail_next.lock().unwrap().push("accept");
+    for (id, at) in [(first.id, now() - 2_000), (second.id, now() - 1_000)] {
+        let mut schedule = stores.schedules.schedule(id).await.unwrap().unwrap();
+        (schedule.version, schedule.next_ms) = (schedule.version + 1, Some(at));
+        stores.schedules.put(&schedule).await.unwrap();
+    }
+    make_due(&gateway, &stores, second.id, now() - 1_000).await;
+    ran(&gateway, &stores, second.id, None).await;
+    ran(&gateway, &stores, first.id, None).await;
+    assert_eq!(gate.log().first().map(String::as_str), Some("in second"), "{:?}", gate.log());
+    assert_eq!(gate.runs(), 2, "{:?}", gate.log());
+}
+
+#[tokio::test]
+async fn what_a_clock_that_was_ahead_put_off_is_put_back() {
+    let stores = memory().await;
+    let gateway = Setup::new(stores.clone()).start().ready().await;
+    let made = gateway.gateway.schedule_add(wish("/noop x", None)).await.unwrap();
+    gateway.gateway.drain().await;
+    let ten_years = 10 * 365 * 24 * 3_600_000;
+    let far = Schedule { version: made.version + 1, next_ms: Some(now() + ten_years), ..made.clone() };
+    stores.schedules.put(&far).await.unwrap();
+    let _gateway = Setup::new(stores.clone()).start().ready().await;
+    for _ in 0..500 {
+        if stores.schedules.schedule(made.id).await.unwrap().unwrap().next_ms == made.next_ms {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("it is put off still: {:#?}", stores.schedules.schedule(made.id).await);
 }
