@@ -14,8 +14,8 @@ use super::{Answer, Inner, decide};
 const LASTS: Duration = Duration::from_secs(5 * 60);
 const MOST: usize = 1_000;
 
-/// A person in a conversation.
-type Where = (Platform, String, String, String);
+/// A person in a conversation, and in a thread of it.
+type Where = (Platform, String, String, Option<String>, String);
 
 /// Who presses "deny with a reason" says it in the next message there.
 #[derive(Default)]
@@ -33,15 +33,19 @@ impl Reasons {
         waiting.insert(who, (id, Instant::now()));
     }
 
-    fn take(&self, who: &Where) -> Option<ApprovalId> {
-        let (id, since) = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(who)?;
-        (since.elapsed() < LASTS).then_some(id)
+    fn waited_for(&self, who: &Where) -> Option<ApprovalId> {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.get(who).filter(|(_, since)| since.elapsed() < LASTS).map(|(id, _)| *id)
+    }
+
+    fn over(&self, who: &Where) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(who);
     }
 }
 
 fn at(message: &Message, who: &Caller) -> Where {
     let to = &message.address;
-    (to.platform, to.account.clone(), to.conversation.clone(), who.sender.id.clone())
+    (to.platform, to.account.clone(), to.conversation.clone(), to.thread.clone(), who.sender.id.clone())
 }
 
 /// Somebody wants to say why not, where no form asked for it; what to say to them alone.
@@ -58,11 +62,18 @@ pub(crate) async fn said(inner: &Inner, message: &Message, who: &Caller) -> Resu
     if matches!(message.kind, Kind::Press { .. } | Kind::Reaction { .. }) {
         return Ok(None);
     }
-    let Some(id) = inner.reasons.take(&at(message, who)) else { return Ok(None) };
-    let Kind::Text { text } = &message.kind else { return Ok(None) };
-    let why = text.trim();
+    let place = at(message, who);
+    let Some(id) = inner.reasons.waited_for(&place) else { return Ok(None) };
+    let why = match &message.kind {
+        Kind::Text { text } => text.trim(),
+        _ => "",
+    };
     if why.is_empty() || why.starts_with('/') {
+        inner.reasons.over(&place);
         return Ok(None);
     }
-    decide::by_person(inner, who, &message.address, id, Answer::Deny(why.to_owned())).await.map(Some)
+    // Waited for until it is settled: a message that comes again because the store was away is the reason still.
+    let told = decide::by_person(inner, who, &message.address, id, Answer::Deny(why.to_owned())).await?;
+    inner.reasons.over(&place);
+    Ok(Some(told))
 }
