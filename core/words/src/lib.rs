@@ -19,7 +19,8 @@ mod session;
 mod tests;
 
 pub use approval::{
-    Card, approval_open, approval_outcome, approval_reason, approval_waits, approval_why, approvals_none, card, job_waits,
+    Card, approval_open, approval_outcome, approval_reason, approval_waits, approval_why, approvals_none, card,
+    job_waits,
 };
 pub use builtin::{Line, builtin, line, more_tools, no_tool_matches, running, troubled, waiting};
 pub use locale::{locale_of, of_tag};

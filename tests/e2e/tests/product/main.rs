@@ -11,8 +11,8 @@ mod world;
 
 mod batch;
 mod commands;
-mod jobs;
 mod hooks;
+mod jobs;
 mod kill;
 mod leave;
 mod lifecycle;
