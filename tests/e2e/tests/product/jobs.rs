@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     chat::Asked,
-    world::{World, on_both_stores},
+    world::{World, eventually, on_both_stores},
 };
 
 on_both_stores!(
@@ -119,8 +119,9 @@ async fn a_job_within_a_pipeline_is_waited_for_over_a_kill(world: World) {
     let (gateway, team) = (world.start().await, world.chat("team"));
     let asked = team.says("/report tag=a");
     waits(&asked).await;
-    let status = team.says("/status").answer().await;
-    assert!(status.text.contains("make is still at work"), "{status:?}");
+    // It says that it waits before it is put aside.
+    let listed = async || team.says("/status").answer().await.text.contains("make is still at work");
+    eventually("the status says what waits", listed).await;
     gateway.kill();
     let gateway = world.start().await;
     is_done(&world);
