@@ -4,4 +4,4 @@ CREATE TABLE IF NOT EXISTS tool_changes (name TEXT, version INTEGER, change BLOB
 CREATE TABLE IF NOT EXISTS tools_refreshed (name TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;
 -- Grows with every row that is written to the tables above.
 CREATE TABLE IF NOT EXISTS tools_generation (one INTEGER PRIMARY KEY CHECK (one = 1), value INTEGER NOT NULL);
-INSERT INTO tools_generation VALUES (1, 0);
+INSERT OR IGNORE INTO tools_generation VALUES (1, 0);
