@@ -60,9 +60,9 @@ impl People for Redis {
     }
 
     async fn forget(&self, person: &Person) -> Result<Erased, StoreDown> {
-        let mut erased = Erased::default();
         // First: one that is due meanwhile would leave something of theirs behind what was looked through.
-        erased.schedules = self.forget_schedules(person).await?;
+        let schedules = self.forget_schedules(person).await?;
+        let mut erased = Erased { schedules, ..Erased::default() };
         for partition in 0..PARTITIONS {
             self.forget_sessions(partition, person, &mut erased).await?;
         }
